@@ -175,9 +175,6 @@ func (b bucket) fetch(ctx context.Context, claims []*claim) error {
 }
 
 func (b bucket) fetchBody(ctx context.Context, t *Transcript) error {
-	if err := checkClaim(*t.Object); err != nil {
-		return err
-	}
 	if b.stream == nil {
 		return doubtfulError(unreadable + jetstream.ErrBucketNotFound.Error())
 	}
@@ -190,19 +187,6 @@ func (b bucket) fetchBody(ctx context.Context, t *Transcript) error {
 		return err
 	}
 	return t.ReadBody(body)
-}
-
-// checkClaim refuses what can't be an entry of the bucket, before a subject is built from it.
-func checkClaim(o Object) error {
-	switch {
-	case o.Bucket != TranscriptBucket:
-		return entryError("its bucket must be " + TranscriptBucket)
-	case o.Bytes > MaxBodyBytes:
-		return entryError(fmt.Sprintf("its entry is larger than %d bytes", MaxBodyBytes))
-	case o.Name == "", len(o.Name) > maxObjectName:
-		return entryError(fmt.Sprintf("its name must have 1 to %d bytes", maxObjectName))
-	}
-	return nil
 }
 
 // find returns the description of an entry that is the announced one and whose chunks are all there: reading waits for a chunk that is missing.

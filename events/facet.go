@@ -195,9 +195,9 @@ func readSpeaker(o *object) Speaker {
 
 func readObject(o *object) Object {
 	return Object{
-		Bucket: required(o, "bucket", name),
+		Bucket: required(o, "bucket", oneOf(TranscriptBucket)),
 		Name:   required(o, "name", objectName),
-		Bytes:  required(o, "bytes", integer(0, math.MaxInt64)),
+		Bytes:  required(o, "bytes", integer(0, MaxBodyBytes)),
 		Digest: required(o, "digest", matching(isDigest, "must be SHA-256= and the digest in URL-safe base64")),
 	}
 }

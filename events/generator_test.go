@@ -72,7 +72,7 @@ func patterns() map[string]*rapid.Generator[string] {
 		"Call.Status":              word,
 		"Call.ConversionValue":     rapid.StringMatching(`-?[0-9]{1,30}(\.[0-9]{1,30})?`),
 		"Transcript.Status":        of("queued", "running", "completed", "failed", "skipped", "removed"),
-		"Object.Bucket":            word,
+		"Object.Bucket":            rapid.Just(events.TranscriptBucket),
 		"Object.Name":              word,
 		"Object.Digest":            rapid.StringMatching(`SHA-256=[A-Za-z0-9_-]{43}=?`),
 		"Recording.RecordingSid":   sid,
@@ -106,7 +106,7 @@ func ranges() map[string][2]int64 {
 		"Voicemail.Duration":        {0, math.MaxInt32},
 		"Recording.DurationSeconds": {0, math.MaxInt32},
 		"Audio.Bytes":               {0, math.MaxInt64},
-		"Object.Bytes":              {0, math.MaxInt64},
+		"Object.Bytes":              {0, events.MaxBodyBytes},
 	}
 }
 

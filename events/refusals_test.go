@@ -87,6 +87,8 @@ func ruleRefusals() []refusal {
 		{"neither callId nor voicemailId", "recording.changed", `"callId"`, `"callID"`, badOwnerRow, true},
 		{"deletion without callId and voicemailId", "transcript.deleted", `"callId"`, `"callID"`, badOwnerRow, true},
 		{"text beside an object", "transcript.claim-check.changed", `"object"`, `"text": "hi", "object"`, "/object: must be absent where text or turns are present", true},
+		{"another bucket", "transcript.claim-check.changed", `"PHONE_TRANSCRIPTS"`, `"SECRETS"`, "/object/bucket: must be one of PHONE_TRANSCRIPTS", true},
+		{"a body that is too large", "transcript.claim-check.changed", `"bytes": `, `"bytes": 9`, "/object/bytes: must be from 0 to 8388608", true},
 		{"digest of another kind", "transcript.claim-check.changed", `SHA-256=`, `MD5=`, "/object/digest: must be SHA-256= and the digest in URL-safe base64", true},
 		{"score of a category", "classification.changed", `"overall_sentiment"`, `"category"`, "/score: must be null for a category", true},
 		{"identified without an ID", "analysis.changed", `"state": "identified",` + "\n" + `    "id"`, `"state": "identified", "ID"`, "/representative/id: is required when state is identified", true},

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -24,8 +25,8 @@ const (
 
 const publishedSubjects = subjectRoot + ".*.*"
 
-// StreamConfig returns the configuration of the stream of events. Every projection is rebuilt from the stream, so it keeps all events,
-// in files, and refuses those that it cannot keep. The number of partitions must never change.
+// StreamConfig returns the configuration of a new stream of events, with an identity of its own. Every projection is rebuilt from the stream, so
+// it keeps all events, in files, and refuses those that it cannot keep. The number of partitions must never change.
 func StreamConfig(name string, partitions, replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:             name,
@@ -38,6 +39,7 @@ func StreamConfig(name string, partitions, replicas int) jetstream.StreamConfig 
 		Replicas:         replicas,
 		DenyDelete:       true,
 		DenyPurge:        true,
+		Metadata:         map[string]string{streamIDKey: uuid.NewString()},
 	}
 }
 
@@ -65,30 +67,17 @@ func Partitions(cfg jetstream.StreamConfig) (int, error) {
 	if transform == nil {
 		return 0, fmt.Errorf("stream %s: no subject transform", cfg.Name)
 	}
-	partitions, ok := transformPartitions(*transform)
-	if transform.Source != publishedSubjects || !ok {
+	destination := transformShape.FindStringSubmatch(transform.Destination)
+	if transform.Source != publishedSubjects || destination == nil {
 		return 0, fmt.Errorf("stream %s: the subject transform is not %s to %s", cfg.Name,
 			publishedSubjects, partitionTransform(DefaultPartitions).Destination)
 	}
-	return partitions, nil
-}
-
-// transformPartitions returns the number of partitions to which a transform distributes subjects. ok is false if its destination is not ours.
-func transformPartitions(transform jetstream.SubjectTransformConfig) (partitions int, ok bool) {
-	destination := transformShape.FindStringSubmatch(transform.Destination)
-	if destination == nil {
-		return 0, false
-	}
-	partitions, err := strconv.Atoi(destination[1])
-	return partitions, err == nil
+	return strconv.Atoi(destination[1])
 }
 
 // CheckStream returns one sentence for each setting of a running stream that can lose, reorder or misplace events. A stream created
-// from [StreamConfig] and a plain mirror of one have no such setting.
+// from [StreamConfig] and a plain mirror with its metadata have no such setting.
 func CheckStream(cfg jetstream.StreamConfig) []string {
-	if Closed(cfg) {
-		return []string{closedError(cfg.Name) + "."}
-	}
 	var faults []string
 	for _, rule := range slices.Concat(retentionRules(cfg), publishRules(cfg), originRules(cfg)) {
 		if rule.broken {
@@ -99,6 +88,9 @@ func CheckStream(cfg jetstream.StreamConfig) []string {
 		if _, err := Partitions(cfg); err != nil {
 			faults = append(faults, err.Error()+": projectors and the server would disagree on an event's partition.")
 		}
+	}
+	if _, err := StreamID(cfg); err != nil {
+		faults = append(faults, err.Error()+". Until then, projectors refuse the stream.")
 	}
 	return faults
 }
@@ -161,7 +153,7 @@ func EnsureStream(ctx context.Context, js jetstream.JetStream, config jetstream.
 		_, err = js.CreateStream(ctx, config)
 		created = err == nil
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // somebody else created it meanwhile
 		return false, fmt.Errorf("stream %s: %w", config.Name, err)
 	}
 	return created, nil

@@ -54,7 +54,7 @@ func TestPartitions_OfARunningStream(t *testing.T) {
 	}
 	mirror, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
 		Name: "COPY", Mirror: &jetstream.StreamSource{Name: events.StreamName},
-		Discard: jetstream.DiscardNew, DenyDelete: true, DenyPurge: true,
+		Discard: jetstream.DiscardNew, DenyDelete: true, DenyPurge: true, Metadata: config.Metadata,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -112,6 +112,10 @@ func TestCheckStream(t *testing.T) {
 		"no subject transform": func(c *jetstream.StreamConfig) { c.SubjectTransform = nil },
 		"the subject transform": func(c *jetstream.StreamConfig) {
 			c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: "phones.*.*", Destination: "phones.$1.$2"}
+		},
+		"no UUID": func(c *jetstream.StreamConfig) { c.Metadata = nil },
+		"has no UUID": func(c *jetstream.StreamConfig) {
+			c.Metadata["callboard.stream"] = "00000000-0000-0000-0000-000000000000"
 		},
 		"sources": func(c *jetstream.StreamConfig) { c.Sources = []*jetstream.StreamSource{{Name: "O"}} },
 		"mirror starts late": func(c *jetstream.StreamConfig) {

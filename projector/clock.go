@@ -90,8 +90,7 @@ func (a *clockActor) publishWhenDue(ctx context.Context) time.Duration {
 	}
 	newest, err := events.PublishClock(ctx, a.config.JetStream, a.supervisor.source.Name(), after)
 	if errors.Is(err, events.ErrClockElsewhere) {
-		a.storedElsewhere(ctx)
-		return a.config.Clock
+		err = fmt.Errorf("stream %s: %w", a.supervisor.source.Name(), err)
 	}
 	if err != nil {
 		a.failed(ctx, err)
@@ -104,21 +103,6 @@ func (a *clockActor) publishWhenDue(ctx context.Context) time.Duration {
 		return a.config.Tick // it was delivered, or lies before what this projector reads: the next one follows it
 	}
 	return a.config.Clock
-}
-
-// storedElsewhere ends the session if the stream that takes clock messages is the one to be read from now on. Otherwise the stream that is read
-// is being replaced.
-func (a *clockActor) storedElsewhere(ctx context.Context) {
-	fed := a.supervisor.source.Name()
-	now, err := a.openSource(ctx)
-	switch {
-	case err != nil:
-		a.failed(ctx, err)
-	case now.Name() != fed:
-		a.supervisor.fail(otherStreamError(now.Name(), fed))
-	default:
-		a.failed(ctx, fmt.Errorf("%w, and stream %s is still to be read", events.ErrClockElsewhere, fed))
-	}
 }
 
 // failed reports that the stream takes no clock message, once until it takes one again.

@@ -26,7 +26,7 @@ import (
 // Config configures a projector.
 type Config struct {
 	JetStream   jetstream.JetStream // of a connection that never stops reconnecting
-	Stream      string              // its name; one that was adopted in its place is read instead
+	Stream      string              // its name
 	Database    *pgxpool.Pool       // of the primary, as callboard_projector, with the projection on its search path; for batches
 	Control     *pgxpool.Pool       // as Database, for statements that don't wait for batches; nil: Database
 	Partitions  []int               // that this projector may own; nil: all of the stream's
@@ -169,14 +169,9 @@ func (p *Projector) holdPartitions(ctx context.Context, locks *lock.Locks, super
 		select {
 		case <-ctx.Done():
 			return nil
-		case err := <-supervisor.failed:
-			return err
 		case e := <-supervisor.exits:
 			if ctx.Err() != nil {
 				return nil
-			}
-			if errors.Is(e.err, errOtherStream) {
-				return e.err
 			}
 			supervisor.exited(e)
 			if err := locks.Unlock(ctx, e.partition); err != nil {
@@ -216,7 +211,7 @@ func (p *Projector) terminateUnresponsive(ctx context.Context, locks *lock.Locks
 
 // openSource opens the stream that is to be read.
 func (p *Projector) openSource(ctx context.Context) (ingest.Source, error) {
-	return ingest.OpenSource(ctx, p.config.JetStream, p.config.Control, p.config.Stream)
+	return ingest.OpenSource(ctx, p.config.JetStream, p.config.Stream)
 }
 
 // partitions returns those of a stream's partitions that this projector may own. It logs those that the stream doesn't have.

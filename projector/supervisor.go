@@ -16,13 +16,12 @@ import (
 )
 
 // supervisor runs one worker per partition that the session owns. Its methods are for the session's goroutine,
-// except activate, active, ifActive and fail, which workers and the session's actors call.
+// except activate, active and ifActive, which workers and the session's actors call.
 type supervisor struct {
 	projector  *Projector
 	source     ingest.Source
 	feed       *feed.SharedFeed
 	exits      chan exit
-	failed     chan error // why the session ends
 	workers    sync.WaitGroup
 	partitions map[int]*partitionState
 
@@ -57,7 +56,7 @@ type exit struct {
 func newSupervisor(p *Projector, source ingest.Source, feed *feed.SharedFeed, partitions []int) *supervisor {
 	s := &supervisor{
 		projector: p, source: source, feed: feed, partitions: make(map[int]*partitionState),
-		exits: make(chan exit, len(partitions)), failed: make(chan error, 1), // both can be sent to although nobody receives
+		exits: make(chan exit, len(partitions)), // it can be sent to although nobody receives
 	}
 	for _, partition := range partitions {
 		s.partitions[partition] = &partitionState{backOff: retry.NewBackOff()}
@@ -107,14 +106,6 @@ func (s *supervisor) ifActive(w *worker, do func()) {
 	defer s.mu.Unlock()
 	if slices.Contains(s.running, w) {
 		do()
-	}
-}
-
-// fail ends the session.
-func (s *supervisor) fail(err error) {
-	select {
-	case s.failed <- err:
-	default: // it has failed already
 	}
 }
 

@@ -70,7 +70,7 @@ func runWorker(ctx context.Context, s *supervisor, partition int) exit {
 }
 
 func (w *worker) run(ctx context.Context, s *supervisor) error {
-	if err := w.open(ctx, s.source); err != nil {
+	if err := w.open(ctx); err != nil {
 		return err
 	}
 	w.feed = s.feed.Join(ctx, w.partition, w.applier.Position.Sequence)
@@ -82,21 +82,11 @@ func (w *worker) run(ctx context.Context, s *supervisor) error {
 	return w.loop(ctx)
 }
 
-// errOtherStream ends the session: all of it reads the stream that another one has replaced.
-var errOtherStream = errors.New("another stream is to be read from now on")
-
-func otherStreamError(now, before string) error {
-	return fmt.Errorf("%w: %s in place of %s", errOtherStream, now, before)
-}
-
-// open claims the position. fed is what the session's feed reads.
-func (w *worker) open(ctx context.Context, fed ingest.Source) (err error) {
+// open claims the position.
+func (w *worker) open(ctx context.Context) (err error) {
 	w.reconnects = w.config.JetStream.Conn().Stats().Reconnects
 	if w.source, err = w.openSource(ctx); err != nil {
 		return err
-	}
-	if w.source.Name() != fed.Name() {
-		return otherStreamError(w.source.Name(), fed.Name())
 	}
 	if err := ingest.CheckLeader(w.source.CachedInfo()); err != nil {
 		return err
@@ -133,7 +123,7 @@ func (w *worker) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stream := w.source.History
+	stream := w.source.ID
 	w.registered, err = w.store.RegisterStream(ctx, stream, now)
 	if errors.Is(err, store.ErrNotMigrated) {
 		return &ingest.StopError{Reason: ingest.MigrationMissing, Detail: err.Error()}

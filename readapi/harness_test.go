@@ -356,8 +356,8 @@ func (f *fixture) lock(tables ...string) (unlock func()) {
 func (f *fixture) system(name string) uuid.UUID {
 	f.Helper()
 	id := uuid.New()
-	f.exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-		values (0, 'PHONES', 'epoch', 1, 1, $1, $1) on conflict do nothing`, at(watermark))
+	f.exec(`insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
+		values (0, gen_random_uuid(), 1, 1, $1, $1) on conflict do nothing`, at(watermark))
 	f.exec("insert into projection.phone_system (partition, id, version, name) values (0, $1, 1, $2)", id, name)
 	return id
 }

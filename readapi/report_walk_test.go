@@ -330,8 +330,8 @@ func TestWalk_WatermarkOfTheSystemsPartition(t *testing.T) {
 	for id, watermark := range map[uuid.UUID]time.Time{system: at(watermark), other: time.UnixMilli(0)} {
 		partition := events.Partition(id, partitions)
 		h.exec("update projection.phone_system set partition = $2 where id = $1", id, partition)
-		h.exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-			values ($1, 'PHONES', 'epoch', 1, 1, $2, $2) on conflict (partition) do update set watermark = excluded.watermark`, partition, watermark)
+		h.exec(`insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
+			values ($1, gen_random_uuid(), 1, 1, $2, $2) on conflict (partition) do update set watermark = excluded.watermark`, partition, watermark)
 	}
 	for id, want := range map[uuid.UUID]string{system: "", other: "+"} {
 		if rows, _ := h.page(reportPath(id, reportQuery()), h.key(id)); rows != want {

@@ -80,8 +80,8 @@ func TestDistribute_ProjectionWithRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	schematest.Exec(t, pool, `
-		insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-		values (3, 'PHONES', now(), 1, 1, now(), now())`)
+		insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
+		values (3, gen_random_uuid(), 1, 1, now(), now())`)
 	if rebuild, err := schema.Distribute(t.Context(), d.URL(), 0, 16); err != nil || !rebuild {
 		t.Fatalf("rebuild = %v, %v, want true", rebuild, err)
 	}

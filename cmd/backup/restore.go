@@ -198,11 +198,6 @@ func (c RestoreConfig) load(ctx context.Context, done *Restored, targets []targe
 		}
 		done.Tables = append(done.Tables, RestoredTable{t.Name, t.Rows})
 	}
-	for _, t := range targets {
-		if err := load.SetStreamCreated(ctx, t.Name, t.Created, t.running.Created); err != nil {
-			return err
-		}
-	}
 	if c.Keys != nil {
 		ended, missing, err := load.EndKeys(ctx, c.Keys)
 		if err != nil {

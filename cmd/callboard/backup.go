@@ -15,7 +15,6 @@ import (
 	"callboard/cmd/progress"
 	"callboard/cmd/setting"
 	"callboard/cmd/version"
-	"callboard/projector/ingest"
 	"callboard/readapi/access"
 	"callboard/schema/dump"
 )
@@ -39,12 +38,9 @@ func (c *backupCommand) Run(ctx context.Context, streams process.Streams) error 
 	}
 	var written backup.Written
 	err := withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(js jetstream.JetStream, conn *pgx.Conn, display *progress.Display) error {
-		stream, err := ingest.OpenSource(ctx, js, conn, c.Stream.Name.Get())
-		if err != nil {
-			return err
-		}
+		var err error
 		written, err = backup.Write(ctx, backup.Config{
-			Dir: c.Dir, Audit: c.Audit, Keep: c.Keep, Release: version.Read().Version, Stream: stream.Name(),
+			Dir: c.Dir, Audit: c.Audit, Keep: c.Keep, Release: version.Read().Version, Stream: c.Stream.Name.Get(),
 			Database: conn, NATS: js, Progress: display,
 		})
 		return err

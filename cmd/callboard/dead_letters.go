@@ -189,7 +189,7 @@ func (c *deadLettersRetryCommand) Run(ctx context.Context, streams process.Strea
 func (c *deadLettersRetryCommand) retry(ctx context.Context, streams process.Streams, source status.Source, selected deadletter.Selection) error {
 	shown := newDelayedProgress(streams.Err)
 	defer shown.close()
-	retrier := deadletter.Retrier{Pool: source.Pool, JetStream: source.JetStream, OnPublished: shown.published}
+	retrier := deadletter.Retrier{Pool: source.Pool, JetStream: source.JetStream, Stream: source.Stream, OnPublished: shown.published}
 	retries, err := retrier.Retry(ctx, selected)
 	if err != nil {
 		return withPublished(ctx, withDeadLetterAdvice(err), len(retries.Published))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"callboard/events/audit"
 	"callboard/projector/deadletter"
 )
 
@@ -96,7 +97,7 @@ func detailRows(l deadletter.Detail) [][]string {
 		{"state", stateText(l.DeadLetter)},
 		{"reason", printable(l.Reason)},
 		{"advice", l.Advice},
-		{"stream", printable(l.Stream) + ", created " + instant(l.StreamCreated)},
+		{"stream", streamText(l.DeadLetter)},
 		{"sequence", strconv.FormatInt(l.Sequence, 10)},
 		{"partition", strconv.Itoa(l.Partition)},
 		{"subject", printable(l.Subject)},
@@ -115,6 +116,14 @@ func detailRows(l deadletter.Detail) [][]string {
 		}
 	}
 	return rows
+}
+
+// streamText is the identity of the stream of events, or the name of the stream of audit entries.
+func streamText(l deadletter.DeadLetter) string {
+	if l.Audit() {
+		return audit.StreamName
+	}
+	return l.Stream.UUID.String()
 }
 
 // stateText is the state, with the time of its last change.

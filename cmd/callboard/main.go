@@ -33,7 +33,7 @@ type operatorCommands struct {
 	Keys        keysCommand        `cmd:"" help:"Issue, roll, revoke, list, show and audit API keys."`
 	Publish     publishCommand     `cmd:"" help:"Publish events from lines of JSON."`
 	Simulate    simulateCommand    `cmd:"" help:"Publish the events of a simulated phone company."`
-	Stream      streamCommand      `cmd:"" help:"Create, check, update, mirror, adopt and copy the streams, and print the NATS users."`
+	Stream      streamCommand      `cmd:"" help:"Create and check the streams."`
 	Secrets     secretsCommand     `cmd:"" help:"Create the secrets of an installation."`
 	Migrate     migrateCommand     `cmd:"" help:"Migrate the database to this release's schema and roles."`
 	Status      statusCommand      `cmd:"" help:"Show the position and lag of every partition, the message accounting, and problems."`

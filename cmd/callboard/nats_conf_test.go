@@ -356,7 +356,8 @@ func TestNATSConf_Permissions(t *testing.T) {
 		return status == http.StatusOK && strings.Contains(string(body), `"stream":"PHONES"`)
 	})
 	projector.StopCleanly(os.Interrupt)
-	f.adoptMirror(f.restoreBackup())
+	f.restoreBackup()
+	f.moveStream()
 	for _, d := range f.nats.trace.denials() {
 		if !d.cleansUp() {
 			t.Errorf("denied: %+v", d)
@@ -560,18 +561,34 @@ func (f permittedFleet) deniedRetry() {
 	}
 }
 
-// adoptMirror fills a restored database and makes a mirror take the place of the stream, then a copy the place of the mirror.
-func (f permittedFleet) adoptMirror(databaseURL string) {
+// moveStream makes the requests of the runbooks as the owner: a mirror, the end of the stream, and a look for its last message.
+func (f permittedFleet) moveStream() {
 	f.Helper()
-	succeed(f, f.env("operator", databaseURL), "", "rebuild")
-	owner := f.env("owner", databaseURL)
-	succeed(f, owner, "", "stream", "mirror", "PHONES2")
-	succeed(f, owner, "", "stream", "adopt", "PHONES2")
-	succeed(f, owner, "", "stream", "copy", "PHONES3", "--stream", "PHONES2", "--partitions", "2")
+	owner := f.ownerJetStream()
+	stream, err := owner.Stream(f.Context(), events.StreamName)
+	if err != nil {
+		f.Fatal(err)
+	}
+	mirror, closed := stream.CachedInfo().Config, stream.CachedInfo().Config
+	mirror.Name, mirror.Subjects, mirror.SubjectTransform = "PHONES2", nil, nil
+	mirror.Mirror = &jetstream.StreamSource{Name: events.StreamName}
+	closed.Subjects = []string{"callboard.closed." + events.StreamName}
+	if _, err := owner.CreateStream(f.Context(), mirror); err != nil {
+		f.Fatal(err)
+	}
+	if _, err := owner.UpdateStream(f.Context(), closed); err != nil {
+		f.Fatal(err)
+	}
+	if _, err := owner.Publish(f.Context(), closed.Subjects[0], nil); err != nil {
+		f.Fatal(err)
+	}
+	if _, err := stream.GetLastMsgForSubject(f.Context(), closed.Subjects[0]); err != nil {
+		f.Fatal(err)
+	}
 }
 
-// restoreBackup restores a backup, after a loss of the database and of all streams but an empty one. It returns the URL of the database.
-func (f permittedFleet) restoreBackup() (databaseURL string) {
+// restoreBackup restores a backup, after a loss of the database and of all streams but an empty one.
+func (f permittedFleet) restoreBackup() {
 	f.Helper()
 	dir := f.TempDir()
 	succeed(f, f.operator(), "", "backup", dir)
@@ -582,15 +599,13 @@ func (f permittedFleet) restoreBackup() (databaseURL string) {
 	f.nats.loseStore()
 	succeed(f, f.operator(), "", "stream", "create", "--partitions", "4")
 	for range 2 { // the second one finds the streams
-		databaseURL = schematest.New(f.T).URL()
-		succeed(f, f.env("owner", databaseURL), "", "restore", backups[0], "--accept-revoked")
+		succeed(f, f.env("owner", schematest.New(f.T).URL()), "", "restore", backups[0], "--accept-revoked")
 	}
 	// Readers shall create the stream of budgets again.
 	if err := f.ownerJetStream().DeleteStream(f.Context(), limit.StreamName); err != nil {
 		f.Fatal(err)
 	}
 	succeed(f, f.operator(), "", "stream", "check")
-	return databaseURL
 }
 
 func (f permittedFleet) ownerJetStream() jetstream.JetStream {

@@ -26,7 +26,11 @@ func TestStatus_UsersOfNATSConf(t *testing.T) {
 	if _, err := owner.UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := owner.Publish(t.Context(), events.ClockSubject, nil); err != nil {
+	projector, err := jetstream.New(f.nats.connect("projector"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := projector.Publish(t.Context(), events.ClockSubject, nil); err != nil {
 		t.Fatal(err)
 	}
 	topology, err := jetstream.New(f.nats.connect("topology"))
@@ -38,18 +42,18 @@ func TestStatus_UsersOfNATSConf(t *testing.T) {
 	if err := events.NewPublisher(topology, "test").Publish(t.Context(), event); err != nil {
 		t.Fatal(err)
 	}
+	id, err := events.StreamID(stream.CachedInfo().Config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, err = f.pool.Exec(t.Context(), `
-		insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-		values ($1, $2, $3, 0, 1, now(), now())`,
-		events.Partition(system, 16), events.StreamName, stream.CachedInfo().Created)
+		insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
+		values ($1, $2, 0, 1, now(), now())`,
+		events.Partition(system, 16), id)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	projector, err := jetstream.New(f.nats.connect("projector"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	console := status.Source{JetStream: projector, Stream: events.StreamName, Pool: f.pool, Definition: schema.Definition()}
 	ofConsole, err := console.Read(t.Context())
 	if err != nil {

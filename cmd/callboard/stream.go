@@ -20,9 +20,7 @@ import (
 )
 
 type streamCommand struct {
-	Create streamCreateCommand `cmd:"" help:"Create the streams of events, key revocations and expiries, audit and budgets and the bucket of transcripts, with safe settings. Existing ones are not changed."`
-	Copy   streamCopyCommand   `cmd:"" help:"Copy the stream of events to a new one with another number of partitions, which takes the events from then on."`
-	Users  streamUsersCommand  `cmd:"" help:"Print a user of NATS for each kind of program, and what it may do, as a part of a configuration of NATS."`
+	Create streamCreateCommand `cmd:"" help:"Create the streams of events, key revocations and expiries, audit and budgets and the bucket of transcripts, with safe settings. Of existing ones, only a stream of events without an identity is changed: it gets one."`
 	Check  streamCheckCommand  `cmd:"" help:"Print each setting of the running streams that is unsafe. Exit 1 if there is any."`
 }
 
@@ -36,11 +34,12 @@ type streamCreateCommand struct {
 
 // createdStreams tells what 'stream create' created; everything else existed.
 type createdStreams struct {
-	Stream bool `json:"streamCreated"`
-	Bucket bool `json:"bucketCreated"`
-	Keys   bool `json:"keysCreated"`
-	Audit  bool `json:"auditCreated"`
-	Limits bool `json:"limitsCreated"`
+	Stream   bool `json:"streamCreated"`
+	Identity bool `json:"identityAdded"` // to a stream of events that existed
+	Bucket   bool `json:"bucketCreated"`
+	Keys     bool `json:"keysCreated"`
+	Audit    bool `json:"auditCreated"`
+	Limits   bool `json:"limitsCreated"`
 }
 
 // Run creates what is missing.
@@ -83,12 +82,12 @@ func withoutLeader(err error) bool {
 
 // add adds what a repetition has created.
 func (s *createdStreams) add(other createdStreams) {
-	s.Stream, s.Bucket = s.Stream || other.Stream, s.Bucket || other.Bucket
+	s.Stream, s.Identity, s.Bucket = s.Stream || other.Stream, s.Identity || other.Identity, s.Bucket || other.Bucket
 	s.Keys, s.Audit, s.Limits = s.Keys || other.Keys, s.Audit || other.Audit, s.Limits || other.Limits
 }
 
 func (c *streamCreateCommand) create(ctx context.Context, js jetstream.JetStream) (created createdStreams, err error) {
-	if created.Stream, err = c.createEvents(ctx, js); err != nil {
+	if created.Stream, created.Identity, err = c.createEvents(ctx, js); err != nil {
 		return created, err
 	}
 	if created.Bucket, err = events.EnsureBucket(ctx, js, c.Replicas); err != nil {
@@ -106,17 +105,22 @@ func (c *streamCreateCommand) create(ctx context.Context, js jetstream.JetStream
 	return created, nil
 }
 
-// createEvents creates the stream of events. An existing stream with other settings than the flags say is an error.
-func (c *streamCreateCommand) createEvents(ctx context.Context, js jetstream.JetStream) (created bool, err error) {
+// createEvents creates the stream of events, or gives an existing one an identity unless it has one. An existing stream with other settings than
+// the flags say is an error.
+func (c *streamCreateCommand) createEvents(ctx context.Context, js jetstream.JetStream) (created, identified bool, err error) {
 	name := c.Stream.Name.Get()
 	if created, err = events.EnsureStream(ctx, js, events.StreamConfig(name, c.Partitions, c.Replicas)); err != nil {
-		return false, err
+		return false, false, err
 	}
 	running, err := openStream(ctx, js, name)
-	if err != nil {
-		return created, err
+	if err == nil {
+		err = c.matches(running.CachedInfo().Config)
 	}
-	return created, c.matches(running.CachedInfo().Config)
+	if err != nil {
+		return created, false, err
+	}
+	identified, err = events.AddStreamID(ctx, js, name)
+	return created, identified, err
 }
 
 func (c *streamCreateCommand) matches(running jetstream.StreamConfig) error {
@@ -135,8 +139,12 @@ func (c *streamCreateCommand) matches(running jetstream.StreamConfig) error {
 }
 
 func (c *streamCreateCommand) write(w io.Writer, created createdStreams) error {
+	done := createdOrExists(created.Stream)
+	if created.Identity {
+		done = "has an identity now"
+	}
 	return writeLines(w,
-		fmt.Sprintf("Stream %s (partitions: %d, replicas: %d): %s.", c.Stream.Name.Get(), c.Partitions, c.Replicas, createdOrExists(created.Stream)),
+		fmt.Sprintf("Stream %s (partitions: %d, replicas: %d): %s.", c.Stream.Name.Get(), c.Partitions, c.Replicas, done),
 		fmt.Sprintf("Bucket %s: %s.", events.TranscriptBucket, createdOrExists(created.Bucket)),
 		fmt.Sprintf("Stream %s: %s.", journal.StreamName, createdOrExists(created.Keys)),
 		fmt.Sprintf("Stream %s: %s.", audit.StreamName, createdOrExists(created.Audit)),

@@ -62,6 +62,32 @@ func TestStreamCreate(t *testing.T) {
 	checkUnsafe(t, js)
 }
 
+// A stream without an identity is unsafe, and gets one, without another change.
+func TestStreamCreate_AddsTheIdentity(t *testing.T) {
+	t.Parallel()
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+	config := events.StreamConfig(events.StreamName, 4, 1)
+	config.Metadata = map[string]string{"owner": "telephony"}
+	if _, err := js.CreateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	checkUnsafe(t, js, "PHONES has no UUID as callboard.stream in its metadata: run 'callboard stream create'", "bucket", "KEYS", "AUDIT_LOG")
+
+	created, err := newCreate(t).create(t.Context(), js)
+	if want := (createdStreams{Identity: true, Bucket: true, Keys: true, Audit: true, Limits: true}); err != nil || created != want {
+		t.Fatalf("created = %+v, error = %v, want %+v", created, err, want)
+	}
+	checkUnsafe(t, js)
+	running, err := openStream(t.Context(), js, events.StreamName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := running.CachedInfo().Config
+	if _, err := events.StreamID(now); err != nil || now.Metadata["owner"] != "telephony" {
+		t.Errorf("metadata = %v, error = %v, want an identity and the owner", now.Metadata, err)
+	}
+}
+
 func TestStreamCreate_TwoRunsAtOnce(t *testing.T) {
 	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())

@@ -43,15 +43,17 @@ func (c *webhooksAddCommand) Run(ctx context.Context, streams process.Streams) e
 		return withWebhookAdvice(err)
 	}
 	return withServers(ctx, c.NATS, c.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
-		return withWebhookAdvice(c.add(ctx, eventSource{js, pool, c.Stream.Name.Get()}, candidate, streams))
+		return withWebhookAdvice(c.add(ctx, pool, eventSource{js, c.Stream.Name.Get()}, candidate, streams))
 	})
 }
 
-func (c *webhooksAddCommand) add(ctx context.Context, source eventSource, candidate registry.Candidate, streams process.Streams) error {
+func (c *webhooksAddCommand) add(
+	ctx context.Context, pool *pgxpool.Pool, source eventSource, candidate registry.Candidate, streams process.Streams,
+) error {
 	if _, err := source.origin(ctx); err != nil { // before anything is registered
 		return err
 	}
-	r := registry.New(source.pool, c.get())
+	r := registry.New(pool, c.get())
 	if err := c.try(ctx, r, candidate, streams); err != nil {
 		return err
 	}
@@ -134,22 +136,21 @@ func (c *webhooksAddCommand) register(ctx context.Context, r *registry.Registry,
 	return errors.Join(err, removeErr)
 }
 
-// eventSource is the stream of events and the database that knows which one it is.
+// eventSource is the stream of events.
 type eventSource struct {
 	js   jetstream.JetStream
-	pool *pgxpool.Pool
 	name string
 }
 
 // origin returns the identity, the last sequence and the number of partitions of the stream.
 func (s eventSource) origin(ctx context.Context) (registry.Origin, error) {
-	stream, err := ingest.OpenSource(ctx, s.js, s.pool, s.name)
+	stream, err := ingest.OpenSource(ctx, s.js, s.name)
 	if err != nil {
 		return registry.Origin{}, err
 	}
 	partitions, err := stream.Partitions()
 	return registry.Origin{
-		Stream: stream.History.Name, Created: stream.History.Created, Sequence: stream.CachedInfo().State.LastSeq, Partitions: partitions,
+		Stream: stream.ID, Sequence: stream.CachedInfo().State.LastSeq, Partitions: partitions,
 	}, err
 }
 

@@ -106,7 +106,7 @@ func (f webhooksFixture) register() string {
 		err = r.Register(f.Context(), c)
 	}
 	if err == nil {
-		err = r.Activate(f.Context(), c.ID(), registry.Origin{Stream: "PHONES", Created: streamCreated(), Partitions: 1})
+		err = r.Activate(f.Context(), c.ID(), registry.Origin{Stream: streamID(), Partitions: 1})
 	}
 	if err != nil {
 		f.Fatal(err)
@@ -114,14 +114,14 @@ func (f webhooksFixture) register() string {
 	return c.ID().String()
 }
 
-func streamCreated() time.Time { return time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC) }
+func streamID() uuid.UUID { return uuid.MustParse("00000000-0000-4000-8000-00000000000a") }
 
 // deliver creates waiting deliveries of calls CA1, CA2 and so on.
 func (f webhooksFixture) deliver(endpoint string, count int) {
 	f.Helper()
-	f.exec(`insert into webhook.delivery (endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at)
-		select $1, 'PHONES', $2, n, 'evt_' || n, 'call.ended', $3, 'CA' || n, now() from generate_series(1, $4::bigint) n`,
-		endpoint, streamCreated(), systemID, count)
+	f.exec(`insert into webhook.delivery (endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at)
+		select $1, $2, n, 'evt_' || n, 'call.ended', $3, 'CA' || n, now() from generate_series(1, $4::bigint) n`,
+		endpoint, streamID(), systemID, count)
 }
 
 // finish ends a delivery in a state, after one attempt.
@@ -129,9 +129,9 @@ func (f webhooksFixture) finish(delivery, state string) {
 	f.Helper()
 	f.exec(`insert into webhook.attempt select endpoint_id, id, now(), 503, 'status 503', 'busy' || chr(27) || '[31m', 7 from webhook.delivery where id = $1::bigint`, delivery)
 	f.exec(`with d as (delete from webhook.delivery where id = $1::bigint returning *)
-		insert into webhook.finished (id, endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at, cause, attempts,
+		insert into webhook.finished (id, endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, cause, attempts,
 			created_at, state)
-		select id, endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at, cause, 1, created_at, $2 from d`, delivery, state)
+		select id, endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, cause, 1, created_at, $2 from d`, delivery, state)
 }
 
 // answerTest answers the next test as a sender does.
@@ -253,9 +253,9 @@ func TestWebhooks_Replay(t *testing.T) {
 	f := newWebhooksFixture(t)
 	id := f.register()
 	f.exec("insert into projection.phone_system (partition, id, version, name) values (0, $1, 1, 'Office')", systemID)
-	f.exec(`insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
-		select 'PHONES', $1, 0, n, 0, 'evt_' || n, 'call.ended', $2, 'CA1', now() - interval '30 minutes' from generate_series(1, 100) n`, streamCreated(), systemID)
-	f.exec("insert into webhook.fanout values ('PHONES', $1, 0, 100)", streamCreated())
+	f.exec(`insert into webhook.notice (stream, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
+		select $1, 0, n, 0, 'evt_' || n, 'call.ended', $2, 'CA1', now() - interval '30 minutes' from generate_series(1, 100) n`, streamID(), systemID)
+	f.exec("insert into webhook.fanout values ($1, 0, 100)", streamID())
 	f.expect(1, `^error: replay: the range begins before what is kept: .*; begin at \S+Z or later\n$`, "replay", id, "--since", "1h")
 	f.exec("update webhook.period set since = now() - interval '1 day'")
 	f.expect(0, `^Events in the range: 0\. None is sent\.\n$`, "replay", id, "--since", "1h", "--kinds", "voicemail.created", "--dry-run")

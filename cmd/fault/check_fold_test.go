@@ -149,7 +149,7 @@ func (f *foldResult) count(partition int, subject string, outcome fold.Outcome) 
 
 func (h *harness) clockAdjustments() map[adjustmentKey]events.Time {
 	h.tb.Helper()
-	rows, _ := h.pool.Query(h.tb.Context(), "select partition, sequence, clock from control.clock_adjustment where stream_created = $1", h.streamCreated())
+	rows, _ := h.pool.Query(h.tb.Context(), "select partition, sequence, clock from control.clock_adjustment where stream = $1", h.streamID())
 	adjustments := map[adjustmentKey]events.Time{}
 	var key adjustmentKey
 	var at time.Time
@@ -250,7 +250,7 @@ func (h *harness) compareCalls(f *foldResult) {
 func (h *harness) compareDeadLetters(f *foldResult) {
 	h.tb.Helper()
 	got := map[uint64]string{}
-	rows, _ := h.pool.Query(h.tb.Context(), "select sequence, reason from control.dead_letter where stream_created = $1", h.streamCreated())
+	rows, _ := h.pool.Query(h.tb.Context(), "select sequence, reason from control.dead_letter where stream = $1", h.streamID())
 	var sequence int64
 	var reason string
 	_, err := pgx.ForEachRow(rows, []any{&sequence, &reason}, func() error {

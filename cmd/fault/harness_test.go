@@ -52,6 +52,7 @@ type harness struct {
 	load    *load
 	summary *summary
 
+	replicas      int           // of the streams; 0: 1
 	streamName    string        // empty: events.StreamName
 	rebuildTime   time.Duration // how long the last complete rebuild took
 	postgresStops int
@@ -70,6 +71,21 @@ func newHarness(t *testing.T, seed uint64, r rate) *harness {
 	h.postgres.createDatabase(liveDatabase)
 	h.postgres.exec(liveDatabase, failpointSQL)
 	h.installFailpoints()
+	h.pool = schematest.OpenPool(h.tb, h.postgres.URL(liveDatabase))
+	h.startProxies(h.nats.address)
+	h.operator = h.newOperator(nil)
+	h.createStream()
+	h.start(seed, r)
+	return h
+}
+
+// newClusterHarness has three NATS servers, with three replicas of the streams. The first one is never killed.
+func newClusterHarness(t *testing.T, seed uint64, r rate) *harness {
+	t.Helper()
+	h := prepareHarness(t, seed)
+	h.nats, h.postgres, h.replicas = newNATSCluster(t)[0], newPostgresServer(t), 3
+	h.js = h.nats.connect()
+	h.postgres.createDatabase(liveDatabase)
 	h.pool = schematest.OpenPool(h.tb, h.postgres.URL(liveDatabase))
 	h.startProxies(h.nats.address)
 	h.operator = h.newOperator(nil)
@@ -117,7 +133,7 @@ func (h *harness) newOperator(settings map[string]string) *process {
 func (h *harness) createStream() {
 	h.tb.Helper()
 	var created any
-	h.command(&created, "stream", "create", "--partitions", strconv.Itoa(partitions))
+	h.command(&created, "stream", "create", "--partitions", strconv.Itoa(partitions), "--replicas", strconv.Itoa(max(h.replicas, 1)))
 }
 
 // startPrograms starts two projectors, of which the second is the standby, and two readers.
@@ -236,10 +252,14 @@ func (h *harness) attempt() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(h.tb.Context(), 2*time.Second)
 }
 
-// streamCreated returns the stream's creation time in PostgreSQL's precision.
-func (h *harness) streamCreated() time.Time {
+// streamID returns the stream's identity.
+func (h *harness) streamID() uuid.UUID {
 	h.tb.Helper()
-	return h.stream().CachedInfo().Created.Truncate(time.Microsecond)
+	id, err := events.StreamID(h.stream().CachedInfo().Config)
+	if err != nil {
+		h.tb.Fatal(err)
+	}
+	return id
 }
 
 // awaitCaughtUp waits until every partition is at the sequence that the stream ends with now.

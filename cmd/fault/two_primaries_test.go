@@ -86,7 +86,7 @@ type position struct {
 func (p *primary) partitionPositions() []position {
 	p.tb.Helper()
 	rows, _ := p.pool.Query(p.tb.Context(), `
-		select partition, sequence, (stream, stream_created, clock, watermark, last_message, last_message_at)::text
+		select partition, sequence, (stream, clock, watermark, last_message, last_message_at)::text
 		from projection.position order by partition`)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[position])
 	if err != nil {

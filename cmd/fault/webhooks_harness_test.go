@@ -222,7 +222,7 @@ func (w *webhooks) finish() {
 	const behind = `
 		select count(*)
 		from webhook.floor f
-		left join webhook.fanout c using (stream, stream_created, partition)
+		left join webhook.fanout c using (stream, partition)
 		where f.sequence > coalesce(c.sequence, 0)`
 	eventstest.Eventually(w.tb, "nothing is left to send", func() bool {
 		return w.queryInt(behind) == 0 && w.queryInt("select count(*) from webhook.delivery") == 0

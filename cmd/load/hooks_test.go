@@ -89,7 +89,11 @@ func (h *hooks) register(behaviour string) {
 		h.Fatal(err)
 	}
 	info := stream.CachedInfo()
-	origin := registry.Origin{Stream: events.StreamName, Created: info.Created.UTC().Truncate(time.Microsecond), Sequence: info.State.LastSeq, Partitions: events.DefaultPartitions}
+	id, err := events.StreamID(info.Config)
+	if err != nil {
+		h.Fatal(err)
+	}
+	origin := registry.Origin{Stream: id, Sequence: info.State.LastSeq, Partitions: events.DefaultPartitions}
 	if err := h.registry.Activate(h.Context(), c.ID(), origin); err != nil {
 		h.Fatal(err)
 	}

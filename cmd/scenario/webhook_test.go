@@ -92,7 +92,7 @@ func (f *follower) register(system uuid.UUID) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	origin := registry.Origin{Stream: events.StreamName, Created: f.StreamCreated().UTC(), Sequence: info.State.LastSeq, Partitions: f.Partitions}
+	origin := registry.Origin{Stream: f.StreamID(), Sequence: info.State.LastSeq, Partitions: f.Partitions}
 	if err := r.Activate(f.Context(), c.ID(), origin); err != nil {
 		f.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func followCalls(h *harness, gate *fanout.Gate, calls int) {
 	}
 	h.WaitUntilCaughtUp()
 	eventstest.Eventually(h.TB, "everything that is fetchable was sent", func() bool {
-		return h.QueryInt(`select count(*) from webhook.floor f left join webhook.fanout n using (stream, stream_created, partition)
+		return h.QueryInt(`select count(*) from webhook.floor f left join webhook.fanout n using (stream, partition)
 			where n.sequence is null or n.sequence < f.sequence`)+h.QueryInt("select count(*) from webhook.delivery") == 0
 	})
 

@@ -29,7 +29,7 @@ type KeyJournal struct {
 
 // Stream holds the name of the stream of events.
 type Stream struct {
-	Name StreamName `name:"stream" setting:"CALLBOARD_STREAM" default:"PHONES" help:"The stream of events. Programs with the database read the one that was adopted in its place."`
+	Name StreamName `name:"stream" setting:"CALLBOARD_STREAM" default:"PHONES" help:"The stream of events."`
 }
 
 // Postgres holds the URL of the primary.

@@ -214,8 +214,9 @@ func CreateReplicatedStream(tb testing.TB, js jetstream.JetStream, partitions, r
 			tb.Fatalf("%s: %v", what, err)
 		}
 	}
+	config := events.StreamConfig(events.StreamName, partitions, replicas)
 	create("the stream", func() (err error) {
-		stream, err = js.CreateStream(ctx, events.StreamConfig(events.StreamName, partitions, replicas))
+		stream, err = js.CreateStream(ctx, config)
 		return err
 	})
 	create("the bucket", func() error {

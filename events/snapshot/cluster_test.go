@@ -22,8 +22,9 @@ import (
 func TestSaveAndRestore_Cluster(t *testing.T) {
 	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewCluster(t).URL())
+	config := events.StreamConfig(events.StreamName, 4, 3)
 	eventstest.Eventually(t, "a stream on three servers", func() bool {
-		_, err := js.CreateStream(t.Context(), events.StreamConfig(events.StreamName, 4, 3))
+		_, err := js.CreateStream(t.Context(), config)
 		return err == nil
 	})
 	publish(t, js, 30, 10_000)

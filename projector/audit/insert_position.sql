@@ -1,3 +1,3 @@
-insert into control.audit_position (stream, stream_created, sequence)
-values ($1, $2, $3)
+insert into control.audit_position (sequence)
+values ($1)
 on conflict do nothing

@@ -37,24 +37,24 @@ func (w *Writer) observeOnce(ctx context.Context, stored *position) error {
 	if err == nil {
 		*stored = recorded
 	}
-	if !stored.created.Equal(info.Created.Truncate(time.Microsecond)) {
-		return err // the next session sets the position
-	}
 	done := max(stored.sequence+1, info.State.FirstSeq) - 1
 	w.metrics.pending.Set(float64(info.State.LastSeq - min(done, info.State.LastSeq)))
 	if err != nil {
 		return err
 	}
-	return purgeStored(ctx, stream, stored.sequence)
+	return purgeStored(ctx, stream, recorded)
 }
 
 // purgeStored removes the oldest quarter of the messages when the stream is three quarters full, and at least the older half is stored. A failover
-// can set the position back: another quarter of the messages is there for it.
-func purgeStored(ctx context.Context, stream jetstream.Stream, stored uint64) error {
+// can set the position back: another quarter of the messages is there for it. Nothing is removed while the position is of another stream.
+func purgeStored(ctx context.Context, stream jetstream.Stream, stored position) error {
 	info := stream.CachedInfo()
 	state, limit := info.State, info.Config.MaxBytes
-	if limit <= 0 || state.Bytes < uint64(limit)/4*3 || stored < state.FirstSeq+state.Msgs/2 {
+	if limit <= 0 || state.Bytes < uint64(limit)/4*3 || stored.sequence < state.FirstSeq+state.Msgs/2 {
 		return nil
+	}
+	if same, err := has(ctx, stream, stored); !same || err != nil {
+		return err
 	}
 	if err := stream.Purge(ctx, jetstream.WithPurgeSequence(state.FirstSeq+state.Msgs/4)); err != nil {
 		return fmt.Errorf("purge the oldest audit messages: %w", err)

@@ -27,21 +27,12 @@ var (
 
 // position is the last message of the stream whose entries are stored.
 type position struct {
-	created  time.Time // of the stream
 	sequence uint64
 	storedAt time.Time // when the stream stored the message; zero if there is none
 }
 
 func (p position) same(other position) bool {
-	return p.sequence == other.sequence && p.created.Equal(other.created)
-}
-
-// time returns the time up to which entries are stored.
-func (p position) time() time.Time {
-	if p.storedAt.IsZero() {
-		return p.created
-	}
-	return p.storedAt
+	return p.sequence == other.sequence && p.storedAt.Equal(other.storedAt)
 }
 
 // errMoved means that the position is not the expected one: another writer has moved it, or a failover of the database has set it back.
@@ -57,7 +48,7 @@ func (w *Writer) readPosition(ctx context.Context) (p position, found bool, err 
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
 	var storedAt *time.Time
-	err = w.config.Database.QueryRow(ctx, selectPositionSQL, audit.StreamName).Scan(&p.created, &p.sequence, &storedAt)
+	err = w.config.Database.QueryRow(ctx, selectPositionSQL).Scan(&p.sequence, &storedAt)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return p, false, nil
 	}
@@ -74,7 +65,7 @@ func (w *Writer) readPosition(ctx context.Context) (p position, found bool, err 
 func (w *Writer) insertPosition(ctx context.Context, p position) error {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
-	tag, err := w.config.Database.Exec(ctx, insertPositionSQL, audit.StreamName, p.created, int64(p.sequence))
+	tag, err := w.config.Database.Exec(ctx, insertPositionSQL, int64(p.sequence))
 	return changedOne(tag, err)
 }
 
@@ -86,7 +77,7 @@ func movePosition(ctx context.Context, db executor, from, to position) error {
 	if !to.storedAt.IsZero() {
 		storedAt = &to.storedAt
 	}
-	tag, err := db.Exec(ctx, movePositionSQL, audit.StreamName, from.created, int64(from.sequence), to.created, int64(to.sequence), storedAt)
+	tag, err := db.Exec(ctx, movePositionSQL, int64(from.sequence), int64(to.sequence), storedAt)
 	return changedOne(tag, err)
 }
 
@@ -116,7 +107,7 @@ func (w *Writer) findPosition(ctx context.Context) (jetstream.Stream, position, 
 	if info.Cluster != nil && info.Cluster.Leader == "" {
 		return nil, position{}, fmt.Errorf("stream %s has no leader", audit.StreamName)
 	}
-	first := position{created: info.Created.Truncate(time.Microsecond), sequence: max(info.State.FirstSeq, 1) - 1}
+	first := position{sequence: max(info.State.FirstSeq, 1) - 1}
 	if !found {
 		return stream, first, w.insertPosition(ctx, first)
 	}
@@ -126,7 +117,7 @@ func (w *Writer) findPosition(ctx context.Context) (jetstream.Stream, position, 
 	if err := movePosition(ctx, w.config.Database, recorded, first); err != nil {
 		return nil, position{}, err
 	}
-	w.config.Log.Warn().Str("stream", audit.StreamName).Time("created", first.created).Time("previously_created", recorded.created).
+	w.config.Log.Warn().Str("stream", audit.StreamName).
 		Uint64("last_sequence", info.State.LastSeq).Uint64("position", recorded.sequence).
 		Msg("audit stream lacks the last stored message: its entries are stored from the first one")
 	return stream, first, nil
@@ -137,7 +128,7 @@ func (w *Writer) findPosition(ctx context.Context) (jetstream.Stream, position, 
 func has(ctx context.Context, stream jetstream.Stream, p position) (bool, error) {
 	info := stream.CachedInfo()
 	switch {
-	case !info.Created.Truncate(time.Microsecond).Equal(p.created) || info.State.LastSeq < p.sequence:
+	case info.State.LastSeq < p.sequence:
 		return false, nil
 	case p.storedAt.IsZero() || p.sequence < info.State.FirstSeq:
 		return true, nil

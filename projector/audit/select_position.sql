@@ -1,3 +1,2 @@
-select stream_created, sequence, stored_at
+select sequence, stored_at
 from control.audit_position
-where stream = $1

@@ -41,7 +41,7 @@ func (w *Writer) runSession(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := &session{storage: newStorage(w, position.created), position: position}
+	s := &session{storage: newStorage(w), position: position}
 	if s.consumer, err = stream.CreateConsumer(ctx, consumerFrom(position)); err != nil {
 		return fmt.Errorf("consumer of stream %s: %w", audit.StreamName, err)
 	}
@@ -135,7 +135,7 @@ func (s *session) storeBatch(ctx context.Context, batch []delivery) error {
 		}
 	}
 	last := batch[len(batch)-1].meta
-	next := position{s.created, last.Sequence.Stream, last.Timestamp.Truncate(time.Microsecond)}
+	next := position{last.Sequence.Stream, last.Timestamp.Truncate(time.Microsecond)}
 	err := s.store(ctx, batch, func(tx pgx.Tx) error { return movePosition(ctx, tx, s.position, next) })
 	if err != nil {
 		return err
@@ -153,9 +153,9 @@ func (s *session) noteLost(batch []delivery) {
 		if first, next := previous.sequence+1, d.meta.Sequence.Stream; first < next {
 			s.metrics.lost.Add(float64(next - first))
 			s.config.Log.Error().Uint64("first_sequence", first).Uint64("last_sequence", next-1).
-				Time("from", previous.time()).Time("to", d.meta.Timestamp).Msg("audit entries are lost: the stream dropped them before they were stored")
+				Time("from", previous.storedAt).Time("to", d.meta.Timestamp).Msg("audit entries are lost: the stream dropped them before they were stored")
 		}
-		previous = position{s.created, d.meta.Sequence.Stream, d.meta.Timestamp}
+		previous = position{d.meta.Sequence.Stream, d.meta.Timestamp}
 	}
 }
 

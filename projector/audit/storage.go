@@ -14,13 +14,10 @@ import (
 // storage stores batches of one stream.
 type storage struct {
 	*Writer
-	created time.Time          // of the stream
-	opened  map[time.Time]bool // days that have a partition
+	opened map[time.Time]bool // days that have a partition
 }
 
-func newStorage(w *Writer, created time.Time) storage {
-	return storage{w, created.Truncate(time.Microsecond), make(map[time.Time]bool)}
-}
+func newStorage(w *Writer) storage { return storage{w, make(map[time.Time]bool)} }
 
 // store stores the entries of a batch, and dead letters of what can't be stored, in one transaction, in which begin runs first.
 func (s storage) store(ctx context.Context, batch []delivery, begin func(pgx.Tx) error) error {
@@ -57,8 +54,7 @@ func (s storage) insertDeadLetters(ctx context.Context, tx pgx.Tx, batch []deliv
 		if d.reason == "" {
 			continue
 		}
-		if _, err := tx.Exec(ctx, insertDeadLetterSQL, d.meta.Stream, s.created, int64(d.meta.Sequence.Stream),
-			d.Subject(), store.EncodeHeader(d.Headers()), d.Data(), d.reason, d.meta.Timestamp); err != nil {
+		if _, err := tx.Exec(ctx, insertDeadLetterSQL, int64(d.meta.Sequence.Stream), d.Subject(), store.EncodeHeader(d.Headers()), d.Data(), d.reason, d.meta.Timestamp); err != nil {
 			return fmt.Errorf("dead letter: %w", err)
 		}
 	}

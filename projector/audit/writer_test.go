@@ -316,10 +316,10 @@ func TestWriter_UnreadableMessages(t *testing.T) {
 	if got, want := h.storedIDs(), []uuid.UUID{valid[0].ID, valid[1].ID}; !slices.Equal(got, want) {
 		t.Errorf("stored = %v, want %v", got, want)
 	}
-	got := projectortest.Query[string](h.Harness, `select format('%s %s %s %s %s', stream, sequence, partition, subject, encode(data, 'hex')) from control.dead_letter order by sequence`)
+	got := projectortest.Query[string](h.Harness, `select format('%s %s %s %s %s', coalesce(stream::text, 'audit'), sequence, partition, subject, encode(data, 'hex')) from control.dead_letter order by sequence`)
 	want := []string{
-		fmt.Sprintf("AUDIT_LOG %d 0 callboard.audit.log ", empty), fmt.Sprintf("AUDIT_LOG %d 0 callboard.audit.log 68656c6c6f00ff", sequence),
-		fmt.Sprintf("AUDIT_LOG %d 0 callboard.audit.log %x", copied, message),
+		fmt.Sprintf("audit %d 0 callboard.audit.log ", empty), fmt.Sprintf("audit %d 0 callboard.audit.log 68656c6c6f00ff", sequence),
+		fmt.Sprintf("audit %d 0 callboard.audit.log %x", copied, message),
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("dead letters = %q, want %q", got, want)

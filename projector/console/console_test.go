@@ -153,8 +153,8 @@ func TestConsole_DatabaseDown(t *testing.T) {
 // While NATS does not answer, the page shows what PostgreSQL knows.
 func TestConsole_NATSDown(t *testing.T) {
 	h := newHarness(t)
-	h.Exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-		values (0, 'PHONES', $1, 17, 1, now(), now())`, h.StreamCreated())
+	h.Exec(`insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
+		values (0, $1, 17, 1, now(), now())`, h.StreamID())
 	h.Server.Stop()
 	h.requirePage("NATS can&#39;t be reached", "the stream was not read", "No projector owns a partition")
 	if got := h.get("/status.json"); got.status != http.StatusOK || !strings.Contains(got.body, `"position":17`) {
@@ -173,8 +173,8 @@ func TestConsole_NoStream(t *testing.T) {
 // Samples are taken without anybody looking, and the history does not grow.
 func TestConsole_Run(t *testing.T) {
 	h := newHarness(t)
-	h.Exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-		values (1, 'PHONES', $1, 0, 1, now(), now() - interval '90 seconds')`, h.StreamCreated())
+	h.Exec(`insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
+		values (1, $1, 0, 1, now(), now() - interval '90 seconds')`, h.StreamID())
 	h.console.history = newHistory(20 * time.Minute) // 4 samples
 	stop := h.Run(func(ctx context.Context) error { return h.console.Run(ctx) })
 	eventstest.Eventually(t, "4 samples of partition 1", func() bool {

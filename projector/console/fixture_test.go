@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 
 	"callboard/events"
-	"callboard/events/audit"
 	"callboard/projector/deadletter"
 	"callboard/projector/ingest"
 	"callboard/projector/status"
@@ -75,7 +75,7 @@ func problemSnapshot(now time.Time) snapshot {
 func letterOf(now time.Time, id int64) deadletter.Excerpt {
 	l := deadletter.Excerpt{Detail: deadletter.Detail{
 		DeadLetter: deadletter.DeadLetter{
-			ID: id, State: deadletter.Open, Stream: events.StreamName, Sequence: 6_000_000 + id, Partition: int(id % 16),
+			ID: id, State: deadletter.Open, Stream: uuid.NullUUID{UUID: uuid.New(), Valid: true}, Sequence: 6_000_000 + id, Partition: int(id % 16),
 			Subject: "phones.3.7d0d6b8e-5b0a-4a55-9a3c-0f6f6f1f2a10.transcript", Reason: "/object: its entry can't be read: nats: object not found",
 			StoredAt: now.Add(-time.Duration(id) * time.Minute),
 		},
@@ -87,7 +87,7 @@ func letterOf(now time.Time, id int64) deadletter.Excerpt {
 		l.Data, l.Size, l.Reason, l.Subject = []byte(hostile), 93_113, "<script>document.title='reason'</script>", "phones.3.<b>x</b>.call"
 		l.Header["<i>ce-x</i>"] = []string{"\"><script>document.title='header'</script>"}
 	case id%5 == 0:
-		l.Stream, l.Reason, l.State = audit.StreamName, "audit 1: its time is more than a day ahead", deadletter.Waiting
+		l.Stream, l.Reason, l.State = uuid.NullUUID{}, "audit 1: its time is more than a day ahead", deadletter.Waiting
 	}
 	l.Advice = deadletter.Advice(l.DeadLetter)
 	return l

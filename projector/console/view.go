@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"callboard/events"
-	"callboard/events/audit"
 	"callboard/projector/deadletter"
 	"callboard/projector/status"
 )
@@ -187,7 +186,7 @@ func newDeadLetterView(now time.Time, l deadletter.Excerpt) deadLetterView {
 	row.Subject, row.Reason = conceal(deadletter.Legible([]byte(l.Subject))), conceal(deadletter.Legible([]byte(l.Reason)))
 	id := strconv.FormatInt(l.ID, 10)
 	row.Commands = []string{"callboard dead-letters show " + id}
-	if l.Stream != audit.StreamName {
+	if !l.Audit() {
 		row.Commands = append(row.Commands, "callboard dead-letters retry "+id)
 	}
 	row.Commands = append(row.Commands, "callboard dead-letters drop "+id)

@@ -1,10 +1,6 @@
 package deadletter
 
-import (
-	"strings"
-
-	"callboard/events/audit"
-)
+import "strings"
 
 // Advice explains a dead letter, and says who can correct the cause and whether a retry helps.
 func Advice(l DeadLetter) string {
@@ -18,7 +14,7 @@ func Advice(l DeadLetter) string {
 	case Dropped:
 		return "The dead letter was dropped and its data deleted. The publisher can publish the entity again."
 	default:
-		if l.Stream == audit.StreamName {
+		if l.Audit() {
 			return adviceForAudit(l.Reason)
 		}
 		return adviceForEvent(l.Reason)
@@ -65,8 +61,6 @@ func adviceForObject(problem string) string {
 		return "The transcript's text is not in the object store. After the publisher has stored it, a retry applies the event."
 	case strings.HasPrefix(problem, "its entry has another"):
 		return "The text in the object store differs from the one that the event announces. After the publisher has stored the right text, a retry applies the event."
-	case strings.HasPrefix(problem, "its entry is larger"):
-		return "The transcript's text exceeds the maximum size. The publisher must publish a smaller one. A retry does not help: drop the dead letter afterwards."
 	case strings.HasPrefix(problem, "its entry is not valid"):
 		return "The transcript's text in the object store is not valid. " + publishAgain
 	}

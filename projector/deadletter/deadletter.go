@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -39,21 +40,23 @@ func (s State) Resolved() bool { return s != Open && s != Waiting }
 
 // DeadLetter is a dead letter without its headers and data.
 type DeadLetter struct {
-	ID            int64      `json:"id"`
-	State         State      `json:"state"`
-	Stream        string     `json:"stream"`
-	StreamCreated time.Time  `json:"streamCreated"`
-	Sequence      int64      `json:"sequence"`
-	Partition     int        `json:"partition"`
-	Subject       string     `json:"subject"`
-	Reason        string     `json:"reason"`   // why the message, or its last retry, could not be applied
-	StoredAt      time.Time  `json:"storedAt"` // by the stream
-	RecordedAt    time.Time  `json:"recordedAt"`
-	Tries         int        `json:"tries"`     // how many retries have failed
-	FailedAt      *time.Time `json:"failedAt"`  // when the last retry failed; nil: none has
-	RetriedAt     *time.Time `json:"retriedAt"` // when the retry was published that it waits for
-	ResolvedAt    *time.Time `json:"resolvedAt"`
+	ID         int64         `json:"id"`
+	State      State         `json:"state"`
+	Stream     uuid.NullUUID `json:"stream"` // null: the stream of audit entries
+	Sequence   int64         `json:"sequence"`
+	Partition  int           `json:"partition"`
+	Subject    string        `json:"subject"`
+	Reason     string        `json:"reason"`   // why the message, or its last retry, could not be applied
+	StoredAt   time.Time     `json:"storedAt"` // by the stream
+	RecordedAt time.Time     `json:"recordedAt"`
+	Tries      int           `json:"tries"`     // how many retries have failed
+	FailedAt   *time.Time    `json:"failedAt"`  // when the last retry failed; nil: none has
+	RetriedAt  *time.Time    `json:"retriedAt"` // when the retry was published that it waits for
+	ResolvedAt *time.Time    `json:"resolvedAt"`
 }
+
+// Audit tells whether the message is one of audit entries, and not of events.
+func (l DeadLetter) Audit() bool { return !l.Stream.Valid }
 
 // Detail is a dead letter with its headers, its data and advice.
 type Detail struct {

@@ -36,7 +36,7 @@ func TestRetry(t *testing.T) {
 		t.Fatalf("page = %+v, want 4 open, first reason %+v", page, want)
 	}
 	for _, l := range page.DeadLetters[:3] {
-		if l.State != deadletter.Open || l.Stream != events.StreamName || !l.StreamCreated.Equal(h.StreamCreated()) || !strings.HasSuffix(l.Subject, ".transcript") {
+		if l.State != deadletter.Open || l.Stream.UUID != h.StreamID() || !strings.HasSuffix(l.Subject, ".transcript") {
 			t.Errorf("dead letter = %+v, want an open transcript of the stream", l)
 		}
 	}
@@ -92,10 +92,10 @@ func TestRetry_AllWithReason(t *testing.T) {
 	if results := h.retry(deadletter.Selection{Reason: "/object"}); len(results) != 1 {
 		t.Errorf("results = %+v, want 1", results)
 	}
-	h.insert("AUDIT_LOG", "audit message: no entries")
-	h.insert("AUDIT_LOG", "audit message: no entries")
-	h.insert("OTHER", "not JSON: it ends too early")
-	h.insert(events.StreamName, "of another subject")
+	h.insertOf(uuid.NullUUID{}, "audit message: no entries")
+	h.insertOf(uuid.NullUUID{}, "audit message: no entries")
+	h.insertOf(otherStream(), "not JSON: it ends too early")
+	h.insert("of another subject")
 	retries, err = h.retrier().Retry(t.Context(), deadletter.Selection{})
 	want := map[deadletter.NotRetryableReason]int{
 		deadletter.NotRetryableAudit: 2, deadletter.NotRetryableStream: 1, deadletter.NotRetryableMessage: 1,
@@ -119,7 +119,7 @@ func TestRetry_RefusesSelection(t *testing.T) {
 		t.Errorf("unknown ids: error = %v, want 4711 and 4712", err)
 	}
 	for reason, id := range map[deadletter.NotRetryableReason]int64{
-		deadletter.NotRetryableAudit: h.insert("AUDIT_LOG", "x"), deadletter.NotRetryableStream: h.insert("OTHER", "x"),
+		deadletter.NotRetryableAudit: h.insertOf(uuid.NullUUID{}, "x"), deadletter.NotRetryableStream: h.insertOf(otherStream(), "x"),
 		deadletter.NotRetryableGeneration: h.insertOfNextGeneration(),
 	} {
 		_, err := h.retrier().Retry(t.Context(), deadletter.Selection{IDs: []int64{retryable, id}})
@@ -245,7 +245,7 @@ func TestDrop(t *testing.T) {
 // A drop is on the disk when it is acknowledged, whatever the default of the database is.
 func TestDrop_CommitsDurably(t *testing.T) {
 	h := newHarness(t)
-	id := h.insert("PHONES", "a reason")
+	id := h.insert("a reason")
 	levels := h.Database.CommitLevels(t, "control.dead_letter")
 	if _, err := deadletter.Drop(t.Context(), h.RolePool("callboard_operator", nil), deadletter.Selection{IDs: []int64{id}}); err != nil {
 		t.Fatal(err)
@@ -258,7 +258,7 @@ func TestDrop_CommitsDurably(t *testing.T) {
 // A drop that waits for the row lock of a retry that applies the dead letter reports it as applied and keeps its data.
 func TestDrop_WhileRetryApplies(t *testing.T) {
 	h := newHarness(t)
-	byID, byReason := h.insert(events.StreamName, "by id"), h.insert(events.StreamName, "by reason")
+	byID, byReason := h.insert("by id"), h.insert("by reason")
 	for id, s := range map[int64]deadletter.Selection{byID: {IDs: []int64{byID}}, byReason: {Reason: "by reason"}} {
 		results, err := h.dropWhileApplied(id, s)
 		if err != nil || len(results) != len(s.IDs) {
@@ -330,7 +330,7 @@ func TestList_SummarizesReasons(t *testing.T) {
 		"audit entry: invalid character 'x' looking for beginning of value", "audit entry: invalid character 'x' looking for beginning of value",
 		"subject: names another entity than the event's type",
 	} {
-		h.insert(events.StreamName, reason)
+		h.insert(reason)
 	}
 	want := []deadletter.ReasonCount{
 		{Reason: "/object: its entry can't be read", Count: 2},
@@ -357,9 +357,9 @@ func TestReadOverview(t *testing.T) {
 	reasons := []string{"/number: a", "/number: b", "header ce-type: missing", "/number: b"}
 	ids := make([]int64, len(reasons))
 	for i, reason := range reasons {
-		ids[i] = h.insert(events.StreamName, reason)
+		ids[i] = h.insert(reason)
 	}
-	resolved := h.insert(events.StreamName, "resolved")
+	resolved := h.insert("resolved")
 	h.Exec("update control.dead_letter set resolution = 'dropped' where id = $1", resolved)
 	h.insertOfNextGeneration()
 	h.Exec("update control.dead_letter set data = repeat('x', 5000)::bytea, header = repeat('y', 5000)::bytea, subject = repeat('z', 5000), "+

@@ -47,19 +47,28 @@ func (h *harness) publishInvalid(system uuid.UUID) {
 	h.PublishRaw(events.Subject(system, events.EntityCall), nil, "{}")
 }
 
-// insert inserts an open dead letter of a stream and returns its id.
-func (h *harness) insert(stream, reason string) int64 {
+// insert inserts an open dead letter of the stream and returns its id.
+func (h *harness) insert(reason string) int64 {
+	h.Helper()
+	return h.insertOf(uuid.NullUUID{UUID: h.StreamID(), Valid: true}, reason)
+}
+
+// otherStream is the identity of a stream that the projection is not built from.
+func otherStream() uuid.NullUUID { return uuid.NullUUID{UUID: uuid.New(), Valid: true} }
+
+// insertOf inserts an open dead letter of a stream; not valid: the stream of audit entries.
+func (h *harness) insertOf(stream uuid.NullUUID, reason string) int64 {
 	h.Helper()
 	return h.QueryInt(`
-		insert into control.dead_letter (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at)
-		select $1, $2, coalesce(max(sequence), 0) + 1, 0, 'a.subject', '', '{}', $3, now() from control.dead_letter
-		returning id`, stream, h.StreamCreated(), reason)
+		insert into control.dead_letter (stream, sequence, partition, subject, header, data, reason, stored_at)
+		select $1, coalesce(max(sequence), 0) + 1, 0, 'a.subject', '', '{}', $2, now() from control.dead_letter
+		returning id`, stream, reason)
 }
 
 // insertOfNextGeneration inserts a dead letter of a generation that is not live yet.
 func (h *harness) insertOfNextGeneration() int64 {
 	h.Helper()
-	id := h.insert(events.StreamName, "x")
+	id := h.insert("x")
 	h.Exec("update control.dead_letter set generation = (select id + 1 from projection.generation) where id = $1", id)
 	return id
 }
@@ -87,7 +96,7 @@ func (h *harness) find(id int64) deadletter.Detail {
 
 // retrier returns a retrier with the operator's role.
 func (h *harness) retrier() deadletter.Retrier {
-	return deadletter.Retrier{Pool: h.operator, JetStream: h.JetStream, OnPublished: func(int, int) {}}
+	return deadletter.Retrier{Pool: h.operator, JetStream: h.JetStream, Stream: events.StreamName, OnPublished: func(int, int) {}}
 }
 
 // publishRetry publishes a retry of the only open dead letter and returns its id.

@@ -3,7 +3,6 @@ select
   id,
   state,
   stream,
-  stream_created,
   sequence,
   partition,
   subject,

@@ -4,7 +4,6 @@ select
   id,
   state,
   stream,
-  stream_created,
   sequence,
   partition,
   left(subject, 500)        as subject,

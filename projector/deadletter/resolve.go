@@ -9,8 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"callboard/events/audit"
 )
 
 var (
@@ -80,7 +78,7 @@ const forUpdate = "for update of d"
 func find(ctx context.Context, db interface {
 	Query(ctx context.Context, query string, parameters ...any) (pgx.Rows, error)
 }, s Selection, query string) (list []selected, err error) {
-	rows, _ := db.Query(ctx, query, s.IDs, s.Reason, audit.StreamName)
+	rows, _ := db.Query(ctx, query, s.IDs, s.Reason)
 	list, err = pgx.CollectRows(rows, pgx.RowToStructByName[selected])
 	if err != nil {
 		return nil, fmt.Errorf("select: %w", err)

@@ -65,6 +65,7 @@ func (e *NotRetryableError) Error() string {
 type Retrier struct {
 	Pool      *pgxpool.Pool
 	JetStream jetstream.JetStream
+	Stream    string // the name of the stream of events
 
 	// OnPublished is called after every message with the number of messages so far, and that of all. It may not be nil.
 	OnPublished func(published, total int)
@@ -144,7 +145,6 @@ func (r Retrier) retry(ctx context.Context, id int64) error {
 // storedMessage is a row of message.sql.
 type storedMessage struct {
 	ID           int64 `db:"-"`
-	Stream       string
 	Sequence     uint64
 	StoredAt     time.Time
 	Subject      string
@@ -175,7 +175,7 @@ func (r Retrier) publish(ctx context.Context, k storedMessage) (sequence int64, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 	defer cancel()
-	ack, err := r.JetStream.PublishMsg(ctx, m, jetstream.WithExpectStream(k.Stream))
+	ack, err := r.JetStream.PublishMsg(ctx, m, jetstream.WithExpectStream(r.Stream))
 	if err != nil {
 		if denied := r.JetStream.Conn().LastError(); errors.Is(denied, nats.ErrPermissionViolation) {
 			err = denied // the server answers a denied message on the connection only

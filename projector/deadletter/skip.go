@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
 	"callboard/projector/ingest"
-	"callboard/projector/store"
 )
 
 //go:embed skip.sql
@@ -44,11 +44,11 @@ func (e *NotSkippedError) Error() string {
 // repair apply it as one, and neither decode it nor fetch its text. The error is a [*NotSkippedError] where there is none, or the position moved
 // meanwhile.
 func Skip(ctx context.Context, pool *pgxpool.Pool, js jetstream.JetStream, stream string, partition int) (Skipped, error) {
-	source, err := ingest.OpenSource(ctx, js, pool, stream)
+	source, err := ingest.OpenSource(ctx, js, stream)
 	if err != nil {
 		return Skipped{}, err
 	}
-	at, err := positionOf(ctx, pool, source.History, partition)
+	at, err := positionOf(ctx, pool, source.ID, partition)
 	if err != nil {
 		return Skipped{}, err
 	}
@@ -70,7 +70,7 @@ func Skip(ctx context.Context, pool *pgxpool.Pool, js jetstream.JetStream, strea
 		if _, err := tx.Exec(ctx, "select control.commit_durably()"); err != nil {
 			return err
 		}
-		return tx.QueryRow(ctx, skipSQL, source.History.Name, source.History.Created, partition, at,
+		return tx.QueryRow(ctx, skipSQL, source.ID, partition, at,
 			int64(dead.Sequence), dead.Subject, dead.Header, dead.Data, dead.StoredAt).Scan(&id)
 	})
 	switch {
@@ -84,13 +84,13 @@ func Skip(ctx context.Context, pool *pgxpool.Pool, js jetstream.JetStream, strea
 	}, nil
 }
 
-const positionSQL = "select sequence from projection.position where partition = $1 and stream = $2 and stream_created = $3"
+const positionSQL = "select sequence from projection.position where partition = $1 and stream = $2"
 
 // positionOf returns the sequence of a partition's position in the live projection.
-func positionOf(ctx context.Context, pool *pgxpool.Pool, stream store.Stream, partition int) (sequence int64, err error) {
-	err = pool.QueryRow(ctx, positionSQL, partition, stream.Name, stream.Created).Scan(&sequence)
+func positionOf(ctx context.Context, pool *pgxpool.Pool, stream uuid.UUID, partition int) (sequence int64, err error) {
+	err = pool.QueryRow(ctx, positionSQL, partition, stream).Scan(&sequence)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, &NotSkippedError{partition, "the projection has no position of it that is of the stream " + stream.Name}
+		return 0, &NotSkippedError{partition, "the projection has no position of it that is of the stream " + stream.String()}
 	}
 	if err != nil {
 		return 0, fmt.Errorf("position of partition %d: %w", partition, err)

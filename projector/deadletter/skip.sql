@@ -1,1 +1,1 @@
-select control.skip($1, $2, $3::smallint, $4, $5, $6, $7, $8, $9)
+select control.skip($1, $2::smallint, $3, $4, $5, $6, $7, $8)

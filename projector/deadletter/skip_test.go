@@ -9,7 +9,6 @@ import (
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/projector/deadletter"
-	"callboard/projector/ingest"
 	"callboard/projector/projectortest"
 	"callboard/projector/store"
 )
@@ -81,7 +80,7 @@ func TestSkip_NothingToSkip(t *testing.T) {
 func TestSkip_FencesProjectors(t *testing.T) {
 	h := newHarness(t)
 	s := store.New(h.Database.ProjectorPool(t))
-	position, err := s.Claim(t.Context(), ingest.StreamOf(h.Stream.CachedInfo()), 0)
+	position, err := s.Claim(t.Context(), h.StreamID(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,11 +58,8 @@ func (l *jump) receive(now time.Time) {
 // claim starts again from the position in the table, as a projector does after the other one was killed.
 func (l *jump) claim() {
 	l.t.Helper()
+	l.applier.Position = claim(l.t, l.applier.Store, l.stream)
 	var err error
-	l.applier.Position, err = l.applier.Store.Claim(l.t.Context(), ingest.StreamOf(l.stream.CachedInfo()), 0)
-	if err != nil {
-		l.t.Fatal(err)
-	}
 	if l.applier.Reader.Decisions, err = l.applier.Store.Decisions(l.t.Context(), l.applier.Position); err != nil {
 		l.t.Fatal(err)
 	}

@@ -47,15 +47,25 @@ func newEnv(t *testing.T) *env {
 	e.owner = e.database.Pool(t)
 	e.pool = e.database.ProjectorPool(t)
 	s := store.New(e.pool)
-	position, err := s.Claim(t.Context(), ingest.StreamOf(e.stream.CachedInfo()), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	e.applier = &ingest.Applier{
-		JetStream: e.js, Store: s, Position: position,
+		JetStream: e.js, Store: s, Position: claim(t, s, e.stream),
 		OnCommit: func(c store.ChangeSet) { e.committed = append(e.committed, c) },
 	}
 	return e
+}
+
+// claim claims the only partition of a stream.
+func claim(t *testing.T, s *store.Store, stream jetstream.Stream) store.Position {
+	t.Helper()
+	id, err := events.StreamID(stream.CachedInfo().Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	position, err := s.Claim(t.Context(), id, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return position
 }
 
 func (e *env) publish(states ...events.State) {
@@ -382,7 +392,7 @@ func TestCheckPosition(t *testing.T) {
 		{name: "an intact stream", registered: 1},
 		{name: "a stream that was never read"},
 		{name: "another number of partitions", registered: 2, want: ingest.StreamRepartitioned},
-		{name: "a stream created later", change: func(p *store.Position) { p.Stream.Created = p.Stream.Created.Add(-time.Second) }, want: ingest.StreamIdentityChanged},
+		{name: "another stream", change: func(p *store.Position) { p.Stream = uuid.New() }, want: ingest.StreamIdentityChanged},
 		{name: "a stream that ends before the position", change: func(p *store.Position) { p.Sequence = 9 }, want: ingest.StreamRegressed},
 		{name: "another message with that sequence", change: func(p *store.Position) { p.LastMessageAt-- }, want: ingest.StreamRegressed},
 		{name: "replicas that answer", prepare: func(c jetstream.StreamConfig) { c.AllowDirect = true; e.update(c) }, want: ingest.StreamDirect},
@@ -406,11 +416,24 @@ func TestCheckPosition(t *testing.T) {
 
 func (e *env) source(name string) ingest.Source {
 	e.t.Helper()
-	source, err := ingest.OpenSource(e.t.Context(), e.js, e.pool, name)
+	source, err := ingest.OpenSource(e.t.Context(), e.js, name)
 	if err != nil {
 		e.t.Fatal(err)
 	}
 	return source
+}
+
+// A stream whose metadata has no UUID is refused with a sentence that names the command.
+func TestOpenSource_WithoutIdentity(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	settings := e.stream.CachedInfo().Config
+	settings.Metadata = nil
+	e.update(settings)
+	want := "stream PHONES has no UUID as callboard.stream in its metadata: run 'callboard stream create', which adds one"
+	if _, err := ingest.OpenSource(t.Context(), e.js, events.StreamName); err == nil || err.Error() != want {
+		t.Errorf("error = %v, want %q", err, want)
+	}
 }
 
 func (e *env) update(settings jetstream.StreamConfig) {
@@ -434,7 +457,7 @@ func TestCheckPosition_StreamWithoutItsFirstMessages(t *testing.T) {
 	e.publish(call(uuid.New(), "CA1"))
 	source := e.source(events.StreamName)
 	for sequence, want := range map[uint64]string{3: ingest.StreamTruncated, 4: "", 5: ""} {
-		position := store.Position{Stream: source.History, Sequence: sequence, LastMessage: min(sequence, 4)}
+		position := store.Position{Stream: source.ID, Sequence: sequence, LastMessage: min(sequence, 4)}
 		err := source.CheckPosition(t.Context(), position, 1)
 		var stop *ingest.StopError
 		if errors.As(err, &stop); (stop == nil) != (want == "") || stop != nil && stop.Reason != want || stop == nil && err != nil {

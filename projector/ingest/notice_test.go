@@ -38,11 +38,7 @@ func (e *env) refold() {
 	e.t.Helper()
 	e.database.ClearProjection(e.t)
 	e.exec("delete from projection.position")
-	var err error
-	e.applier.Position, err = e.applier.Store.Claim(e.t.Context(), ingest.StreamOf(e.stream.CachedInfo()), 0)
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	e.applier.Position = claim(e.t, e.applier.Store, e.stream)
 	e.apply()
 }
 

@@ -4,18 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
 	"callboard/projector/store"
 )
-
-// StreamOf returns the identity of a stream.
-func StreamOf(info *jetstream.StreamInfo) store.Stream {
-	return store.Stream{Name: info.Config.Name, Created: info.Created.Truncate(time.Microsecond)}
-}
 
 // StopError stops a partition until an operator acts: the stream isn't the one, or isn't whole any more, from which the projection was
 // built, or the database isn't this release's.
@@ -50,7 +44,7 @@ func stop(reason, format string, arguments ...any) error {
 // StreamReplaced returns the [StopError] of a stream that the projection was not built from.
 func StreamReplaced(name string) error {
 	return stop(StreamIdentityChanged,
-		"the projection was not built from stream %s as it is now; set CALLBOARD_STREAM to the stream that it was built from; "+
+		"the projection was not built from stream %s, whose metadata has another UUID; set CALLBOARD_STREAM to the stream that it was built from; "+
 			"if that one was deleted and created again, restore it, or run 'callboard rebuild', which builds from the new one", name)
 }
 
@@ -82,8 +76,11 @@ func (s Source) CheckPosition(ctx context.Context, p store.Position, registered 
 		return err
 	}
 	name, state := info.Config.Name, info.State
+	id, err := events.StreamID(info.Config)
 	switch {
-	case !p.Stream.Same(s.history(info)):
+	case err != nil:
+		return err
+	case p.Stream != id:
 		return StreamReplaced(name)
 	case info.Config.AllowDirect:
 		return stop(StreamDirect,
@@ -107,7 +104,8 @@ func (s Source) CheckPosition(ctx context.Context, p store.Position, registered 
 // WithinBounds tells whether a position is of the stream, as info describes it, and the stream has every message above it. It needs no request;
 // [Source.CheckPosition] says what is wrong.
 func (s Source) WithinBounds(info *jetstream.StreamInfo, p store.Position) bool {
-	return p.Stream.Same(s.history(info)) && info.State.FirstSeq <= p.Sequence+1 && p.Sequence <= info.State.LastSeq
+	id, err := events.StreamID(info.Config)
+	return err == nil && p.Stream == id && info.State.FirstSeq <= p.Sequence+1 && p.Sequence <= info.State.LastSeq
 }
 
 // IntactUpTo tells whether the stream still has the message that was applied last. A server that lost the end of a stream gives its sequences

@@ -135,14 +135,20 @@ func (h *Harness) SetPartitions(count int) {
 
 func (h *Harness) updateStream(config jetstream.StreamConfig) {
 	h.Helper()
+	config.Metadata = h.Stream.CachedInfo().Config.Metadata // the stream keeps its identity
 	if _, err := h.JetStream.UpdateStream(h.Context(), config); err != nil {
 		h.Fatal(err)
 	}
 }
 
-// StreamCreated returns the stream's creation time with the precision of the position table.
-func (h *Harness) StreamCreated() time.Time {
-	return h.Stream.CachedInfo().Created.Truncate(time.Microsecond)
+// StreamID returns the stream's identity.
+func (h *Harness) StreamID() uuid.UUID {
+	h.Helper()
+	id, err := events.StreamID(h.Stream.CachedInfo().Config)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return id
 }
 
 // NewSystemIn returns a random phone system id that belongs to a partition.
@@ -206,7 +212,7 @@ func (h *Harness) WaitUntilCaughtUp() {
 // RetryDeadLetters retries all open dead letters and waits until none waits for a projector.
 func (h *Harness) RetryDeadLetters() {
 	h.Helper()
-	retrier := deadletter.Retrier{Pool: h.Pool, JetStream: h.JetStream, OnPublished: func(int, int) {}}
+	retrier := deadletter.Retrier{Pool: h.Pool, JetStream: h.JetStream, Stream: events.StreamName, OnPublished: func(int, int) {}}
 	if _, err := retrier.Retry(h.Context(), deadletter.Selection{}); err != nil {
 		h.Fatal(err)
 	}

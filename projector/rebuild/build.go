@@ -93,7 +93,7 @@ func (b *builder) readLive(ctx context.Context) (err error) {
 	for partition, p := range positions {
 		switch _, intact := valid[partition]; {
 		case intact:
-		case p.Stream.Same(b.source.History):
+		case p.Stream == b.source.ID:
 			regressed[partition] = p
 		default:
 			b.newHistory = true
@@ -105,7 +105,7 @@ func (b *builder) readLive(ctx context.Context) (err error) {
 
 // resumeOrCreate takes an unfinished generation, or creates one. It drops one that may contain messages that the stream has lost since.
 func (b *builder) resumeOrCreate(ctx context.Context, tx pgx.Tx) (err error) {
-	if b.next, b.result.Resumed, err = findUnfinished(ctx, tx, b.source.History); err != nil {
+	if b.next, b.result.Resumed, err = findUnfinished(ctx, tx, b.source.ID); err != nil {
 		return err
 	}
 	if b.result.Resumed {
@@ -125,7 +125,7 @@ func (b *builder) resumeOrCreate(ctx context.Context, tx pgx.Tx) (err error) {
 		}
 		b.result.Resumed = false
 	}
-	b.next, err = createGeneration(ctx, tx, b.source.History, b.source.partitions)
+	b.next, err = createGeneration(ctx, tx, b.source.ID, b.source.partitions)
 	return err
 }
 
@@ -135,8 +135,8 @@ func (b *builder) limits(live map[int16]store.Position) map[int16]store.Position
 	for partition := range int16(b.source.partitions) {
 		limit, known := live[partition]
 		_, regressed := b.lost.regressed[partition]
-		if !known || limit.Sequence == 0 || regressed || !limit.Stream.Same(b.source.History) {
-			limit = store.Position{Partition: partition, Stream: b.source.History, Sequence: b.end}
+		if !known || limit.Sequence == 0 || regressed || limit.Stream != b.source.ID {
+			limit = store.Position{Partition: partition, Stream: b.source.ID, Sequence: b.end}
 		}
 		limits[partition] = limit
 	}

@@ -85,8 +85,8 @@ func TestRun_DropsTheCapsOfLostMessages(t *testing.T) {
 	stop()
 	before := h.QueryInt("select count(*) from control.clock_cap")
 	h.Exec(`
-		insert into control.clock_cap (stream, stream_created, partition, first_sequence, last_sequence, last_stored_at, clock, messages)
-		select stream, stream_created, partition, sequence + 1, sequence + 10, now() + interval '1 day', to_timestamp(1), 1
+		insert into control.clock_cap (stream, partition, first_sequence, last_sequence, last_stored_at, clock, messages)
+		select stream, partition, sequence + 1, sequence + 10, now() + interval '1 day', to_timestamp(1), 1
 		from projection.position`)
 	h.loseMessages("projection")
 	system, published := uuid.New(), time.Now().Add(-time.Second)

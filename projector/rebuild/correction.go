@@ -99,8 +99,7 @@ func (b *builder) uncorrected(live map[int16]store.Position) (systems []uuid.UUI
 }
 
 func recordCorrection(ctx context.Context, tx pgx.Tx, s *source, system uuid.UUID, at events.Time) error {
-	stream := s.History
-	if _, err := tx.Exec(ctx, recordCorrectionSQL, stream.Name, stream.Created, s.partition(system), system, at.Std()); err != nil {
+	if _, err := tx.Exec(ctx, recordCorrectionSQL, s.ID, s.partition(system), system, at.Std()); err != nil {
 		return fmt.Errorf("record the correction of phone system %s: %w", system, err)
 	}
 	return nil
@@ -108,7 +107,7 @@ func recordCorrection(ctx context.Context, tx pgx.Tx, s *source, system uuid.UUI
 
 // correctedSince returns the phone systems whose calls were corrected after a time. A generation that went live then shows what they showed before.
 func correctedSince(ctx context.Context, conn *pgx.Conn, s *source, since time.Time) ([]uuid.UUID, error) {
-	rows, _ := conn.Query(ctx, correctedSinceSQL, s.History.Name, s.History.Created, since)
+	rows, _ := conn.Query(ctx, correctedSinceSQL, s.ID, since)
 	systems, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
 		err = row.Scan((*[16]byte)(&id))
 		return id, err

@@ -93,7 +93,7 @@ func (c *crew) start(ctx context.Context, schemaName string) error {
 		}
 		at, known := positions[partition]
 		if !known {
-			at = store.Position{Partition: partition, Stream: c.source.History}
+			at = store.Position{Partition: partition, Stream: c.source.ID}
 			if err := c.store.InsertPosition(ctx, at); err != nil {
 				return err
 			}
@@ -281,7 +281,7 @@ var takeOverDeadLettersSQL string
 // takeOverDeadLetters makes dead letters of newer generations, above a position, those of this generation. This generation may be able
 // to read them, but their rows would appear behind published watermarks.
 func (c *crew) takeOverDeadLetters(ctx context.Context, at store.Position) error {
-	_, err := c.pool.Exec(ctx, takeOverDeadLettersSQL, at.Stream.Name, at.Stream.Created, at.Partition, int64(at.Sequence))
+	_, err := c.pool.Exec(ctx, takeOverDeadLettersSQL, at.Stream, at.Partition, int64(at.Sequence))
 	if err != nil {
 		return fmt.Errorf("take over the dead letters: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -58,7 +59,7 @@ func (b *builder) raiseFloors(ctx context.Context, tx pgx.Tx) error {
 		switch {
 		case lost:
 			known = append(known, -1)
-		case from.Stream.Same(to.Stream):
+		case from.Stream == to.Stream:
 			known = append(known, int64(from.Sequence))
 		default:
 			known = append(known, 0)
@@ -104,19 +105,18 @@ func (b *builder) lowerFloors(ctx context.Context, tx pgx.Tx, next map[int16]sto
 
 // floorPositions are positions as the parameters of a statement.
 type floorPositions struct {
-	streams    []string
-	created    []time.Time
+	streams    []uuid.UUID
 	partitions []int16
 	sequences  []int64
 }
 
 func (f *floorPositions) add(p store.Position) {
-	f.streams, f.created = append(f.streams, p.Stream.Name), append(f.created, p.Stream.Created)
+	f.streams = append(f.streams, p.Stream)
 	f.partitions, f.sequences = append(f.partitions, p.Partition), append(f.sequences, int64(p.Sequence))
 }
 
 func (f *floorPositions) arguments() []any {
-	return []any{f.streams, f.created, f.partitions, f.sequences}
+	return []any{f.streams, f.partitions, f.sequences}
 }
 
 // countWithoutNotices counts the messages of which webhooks announce nothing.

@@ -44,7 +44,7 @@ func newAnnouncedHarness(t *testing.T) (*harness, []events.Event) {
 }
 
 // noticesSQL has a line for each notice.
-const noticesSQL = "select concat_ws(' ', stream_created, partition, sequence, ordinal, id, recorded_at) from webhook.notice order by 1"
+const noticesSQL = "select concat_ws(' ', stream, partition, sequence, ordinal, id, recorded_at) from webhook.notice order by 1"
 
 func (h *harness) notices() []string {
 	h.Helper()
@@ -68,7 +68,7 @@ func (h *harness) requireNoticesOfCalls(when string, ofEach int) {
 	h.requireCount(when+": notices above the floor", 0, `
 		select count(*)
 		from webhook.notice n
-		left join webhook.floor f using (stream, stream_created, partition)
+		left join webhook.floor f using (stream, partition)
 		where n.sequence > coalesce(f.sequence, 0)`)
 }
 
@@ -78,7 +78,7 @@ func (h *harness) requireFloors(when string) {
 	h.requireCount(when+": floors at the positions", int64(h.Partitions), `
 		select count(*)
 		from projection.position
-		join webhook.floor using (stream, stream_created, partition, sequence)`)
+		join webhook.floor using (stream, partition, sequence)`)
 }
 
 func (h *harness) requireWithoutNotices(when string, result rebuild.Result, want int) {
@@ -182,8 +182,8 @@ func TestRun_CountsMessagesWithoutNoticesOfUnclaimedPartitions(t *testing.T) {
 	h := newHarness(t)
 	h.register()
 	h.publishCalls(3)
-	h.Exec(`insert into webhook.floor select $1, $2, partition, $3 from unnest('{0,2}'::smallint[]) partition`,
-		events.StreamName, h.StreamCreated(), 2*h.Partitions)
+	h.Exec(`insert into webhook.floor select $1, partition, $2 from unnest('{0,2}'::smallint[]) partition`,
+		h.StreamID(), 2*h.Partitions)
 	h.requireWithoutNotices("rebuild", h.rebuild(), 3*h.Partitions-4)
 	h.requireFloors("rebuild")
 	h.requireNotices("rebuild", nil)
@@ -206,9 +206,9 @@ func TestRun_AnnouncesNewMessagesAfterLostOnes(t *testing.T) {
 			h.Exec(`
 				update webhook.floor f set sequence = p.sequence from projection.position p where p.partition = f.partition;
 				insert into webhook.fanout select * from webhook.floor;
-				update webhook.endpoint set stream = f.stream, stream_created = f.stream_created, from_sequence = f.sequence from webhook.floor f;
-				insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
-				select stream, stream_created, partition, sequence, 0, 'evt_lost', 'call.ended', gen_random_uuid(), 'CA', now() from webhook.floor`)
+				update webhook.endpoint set stream = f.stream, from_sequence = f.sequence from webhook.floor f;
+				insert into webhook.notice (stream, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
+				select stream, partition, sequence, 0, 'evt_lost', 'call.ended', gen_random_uuid(), 'CA', now() from webhook.floor`)
 			h.publishCalls(test.grown)
 			h.requireWithoutNotices("rebuild", h.rebuild(), test.grown*h.Partitions)
 			h.requireFloors("rebuild")
@@ -216,7 +216,7 @@ func TestRun_AnnouncesNewMessagesAfterLostOnes(t *testing.T) {
 				h.requireCount("lost notices", 0, "select count(*) from webhook.notice where id = 'evt_lost'")
 				h.requireCount("cursors above the floor", 0, `select count(*)
 					from webhook.fanout c
-					join webhook.floor f using (stream, stream_created, partition)
+					join webhook.floor f using (stream, partition)
 					where c.sequence > f.sequence`)
 				h.requireCount("endpoints above the floor", 0,
 					"select count(*) from webhook.endpoint where from_sequence > (select max(sequence) from webhook.floor)")

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"github.com/google/uuid"
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
-	"callboard/projector/store"
 	"callboard/schema"
 )
 
@@ -47,8 +47,8 @@ func hasOtherDefinition(ctx context.Context, conn *pgx.Conn) (other bool, err er
 }
 
 // findUnfinished returns the generation of an earlier run if this run can continue it. It drops one of another release or stream.
-func findUnfinished(ctx context.Context, tx pgx.Tx, stream store.Stream) (g schema.Generation, usable bool, err error) {
-	err = tx.QueryRow(ctx, unfinishedSQL, schema.Definition(), stream.Name, stream.Created).Scan(&g.ID, &usable)
+func findUnfinished(ctx context.Context, tx pgx.Tx, stream uuid.UUID) (g schema.Generation, usable bool, err error) {
+	err = tx.QueryRow(ctx, unfinishedSQL, schema.Definition(), stream).Scan(&g.ID, &usable)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return g, false, nil
@@ -61,11 +61,11 @@ func findUnfinished(ctx context.Context, tx pgx.Tx, stream store.Stream) (g sche
 }
 
 // createGeneration creates an empty generation without the indexes of readers.
-func createGeneration(ctx context.Context, tx pgx.Tx, stream store.Stream, partitions int) (g schema.Generation, err error) {
+func createGeneration(ctx context.Context, tx pgx.Tx, stream uuid.UUID, partitions int) (g schema.Generation, err error) {
 	if g, err = schema.NewGeneration(ctx, tx, partitions); err != nil {
 		return g, err
 	}
-	_, err = tx.Exec(ctx, "update control.generation set stream = $2, stream_created = $3 where id = $1", g.ID, stream.Name, stream.Created)
+	_, err = tx.Exec(ctx, "update control.generation set stream = $2 where id = $1", g.ID, stream)
 	if err != nil {
 		return g, fmt.Errorf("record the generation: %w", err)
 	}

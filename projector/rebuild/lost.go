@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -14,7 +15,7 @@ import (
 	"callboard/projector/store"
 )
 
-const dropClockCapSQL = "delete from control.clock_cap where stream = $1 and stream_created = $2 and partition = $3 and first_sequence = $4"
+const dropClockCapSQL = "delete from control.clock_cap where stream = $1 and partition = $2 and first_sequence = $3"
 
 var (
 	//go:embed drop_lost_dead_letters.sql
@@ -35,7 +36,7 @@ type lost struct {
 func findLost(ctx context.Context, s *source, db *store.Store, regressed map[int16]store.Position) (l lost, err error) {
 	l = lost{regressed: regressed, caps: make(map[int16][]fold.ClockCap)}
 	for partition := range regressed {
-		decisions, err := db.Decisions(ctx, store.Position{Partition: partition, Stream: s.History})
+		decisions, err := db.Decisions(ctx, store.Position{Partition: partition, Stream: s.ID})
 		if err != nil {
 			return l, err
 		}
@@ -90,20 +91,20 @@ func (l *lost) forget(partition int16, d *store.Decisions) {
 
 // drop removes what is on record about lost messages. Dead letters whose retries may be lost are open again: another retry of one that was applied is
 // stale.
-func (l *lost) drop(ctx context.Context, tx pgx.Tx, stream store.Stream) error {
+func (l *lost) drop(ctx context.Context, tx pgx.Tx, stream uuid.UUID) error {
 	for partition := range l.regressed {
-		if _, err := tx.Exec(ctx, reopenDeadLettersSQL, stream.Name, stream.Created, partition); err != nil {
+		if _, err := tx.Exec(ctx, reopenDeadLettersSQL, stream, partition); err != nil {
 			return fmt.Errorf("reopen the dead letters: %w", err)
 		}
 	}
 	for _, id := range l.deadLetters {
-		if _, err := tx.Exec(ctx, dropLostDeadLettersSQL, stream.Name, stream.Created, int64(id.Sequence), id.StoredAt.Std()); err != nil {
+		if _, err := tx.Exec(ctx, dropLostDeadLettersSQL, stream, int64(id.Sequence), id.StoredAt.Std()); err != nil {
 			return fmt.Errorf("drop the lost dead letters: %w", err)
 		}
 	}
 	for partition, caps := range l.caps {
 		for _, c := range caps {
-			if _, err := tx.Exec(ctx, dropClockCapSQL, stream.Name, stream.Created, partition, int64(c.First)); err != nil {
+			if _, err := tx.Exec(ctx, dropClockCapSQL, stream, partition, int64(c.First)); err != nil {
 				return fmt.Errorf("drop the lost clock caps: %w", err)
 			}
 		}

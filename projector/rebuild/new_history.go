@@ -44,11 +44,11 @@ func (b *builder) beginHistory(ctx context.Context, tx pgx.Tx) error {
 	if err := beginWritePause(ctx, tx); err != nil {
 		return err
 	}
-	stream := b.source.History
-	if _, err := tx.Exec(ctx, stopWatermarksSQL, stream.Name, stream.Created); err != nil {
+	stream := b.source.ID
+	if _, err := tx.Exec(ctx, stopWatermarksSQL, stream); err != nil {
 		return fmt.Errorf("stop watermarks: %w", err)
 	}
-	if _, err := tx.Exec(ctx, raiseClocksSQL, stream.Name, stream.Created, b.source.partitions); err != nil {
+	if _, err := tx.Exec(ctx, raiseClocksSQL, stream, b.source.partitions); err != nil {
 		return fmt.Errorf("raise clocks: %w", err)
 	}
 	return nil

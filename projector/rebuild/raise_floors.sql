@@ -1,24 +1,23 @@
--- Raises the floor of every partition to the position with which the generation goes live ($1 to $4), so that no message up to it writes notices.
--- The result is where only the generation has applied messages: from the live position ($5) or the floor on, or from the first message on in
+-- Raises the floor of every partition to the position with which the generation goes live ($1 to $3), so that no message up to it writes notices.
+-- The result is where only the generation has applied messages: from the live position ($4) or the floor on, or from the first message on in
 -- partitions of which the stream has lost messages (-1). It is empty where no notices are recorded. Floors are locked in the order of the
 -- partitions, as by the registration of an endpoint.
 with next as materialized (
   select
     n.stream,
-    n.stream_created,
     n.partition,
     n.sequence,
     case when n.live < 0 then 0 else greatest(n.live, f.sequence, 0) end as known
-  from unnest($1::text[], $2::timestamptz[], $3::smallint[], $4::bigint[], $5::bigint[])
-    n (stream, stream_created, partition, sequence, live)
-  left join webhook.floor f using (stream, stream_created, partition)
+  from unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::bigint[])
+    n (stream, partition, sequence, live)
+  left join webhook.floor f using (stream, partition)
 ),
 raised as (
-  insert into webhook.floor as f (stream, stream_created, partition, sequence)
-  select stream, stream_created, partition, sequence
+  insert into webhook.floor as f (stream, partition, sequence)
+  select stream, partition, sequence
   from next
   order by partition
-  on conflict (stream, stream_created, partition) do update
+  on conflict (stream, partition) do update
   set sequence = greatest(f.sequence, excluded.sequence)
 )
 select

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
@@ -69,9 +68,9 @@ func TestRun_PartitionsClaimedMeanwhile(t *testing.T) {
 	h.publishPoison()
 	h.rebuild(onStep(rebuild.StepIndex, func() {
 		_, err := h.Pool.Exec(t.Context(), `
-			insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-			select p, $1, $2, 0, 1, to_timestamp(0), to_timestamp(0)
-			from generate_series(0, $3 - 1) p`, events.StreamName, h.StreamCreated(), h.Partitions)
+			insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
+			select p, $1, 0, 1, to_timestamp(0), to_timestamp(0)
+			from generate_series(0, $2 - 1) p`, h.StreamID(), h.Partitions)
 		if err != nil {
 			t.Error(err)
 		}

@@ -3,6 +3,5 @@
 update control.dead_letter
 set resolution = null, resolved_at = null, retried_at = null, retry_sequence = null
 where stream = $1
-  and stream_created = $2
-  and partition = $3
+  and partition = $2
   and resolution is distinct from 'dropped'

@@ -28,7 +28,7 @@ type source struct {
 
 // newSource checks that the stream can be read from its first event.
 func newSource(ctx context.Context, c Config) (*source, error) {
-	opened, err := ingest.OpenSource(ctx, c.JetStream, c.Database, c.Stream)
+	opened, err := ingest.OpenSource(ctx, c.JetStream, c.Stream)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func newSource(ctx context.Context, c Config) (*source, error) {
 		return nil, err
 	}
 
-	registered, err := store.RegisteredPartitions(ctx, c.Database, opened.History)
+	registered, err := store.RegisteredPartitions(ctx, c.Database, opened.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (s *source) validPositions(ctx context.Context, positions map[int16]store.P
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(checkers)
 	for partition, p := range positions {
-		if !p.Stream.Same(s.History) {
+		if p.Stream != s.ID {
 			continue
 		}
 		group.Go(func() error {
@@ -125,7 +125,7 @@ func (s *source) validPositions(ctx context.Context, positions map[int16]store.P
 // server that answers may not lead the stream any more, and lack its newest messages.
 func (s *source) confirmedPositions(ctx context.Context, positions map[int16]store.Position) (valid map[int16]store.Position, err error) {
 	ofStream := maps.Clone(positions)
-	maps.DeleteFunc(ofStream, func(_ int16, p store.Position) bool { return !p.Stream.Same(s.History) })
+	maps.DeleteFunc(ofStream, func(_ int16, p store.Position) bool { return p.Stream != s.ID })
 	var lost retry.Confirmation
 	for {
 		valid, err = s.validPositions(ctx, ofStream)

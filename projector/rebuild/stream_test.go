@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/events"
 	"callboard/projector/ingest"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
@@ -189,9 +188,9 @@ func (h *harness) insertLostDeadLetter(sequence uint64, resolution string) {
 	}
 	h.Exec(`
 		insert into control.dead_letter
-		  (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, resolution)
-		select $1, $2, $3, $4::text::smallint, $5, '', $6, 'lost', $7, `+resolution,
-		events.StreamName, h.StreamCreated(), int64(sequence), strings.Split(message.Subject, ".")[1], message.Subject, message.Data,
+		  (stream, sequence, partition, subject, header, data, reason, stored_at, resolution)
+		select $1, $2, $3::text::smallint, $4, '', $5, 'lost', $6, `+resolution,
+		h.StreamID(), int64(sequence), strings.Split(message.Subject, ".")[1], message.Subject, message.Data,
 		message.Time.Add(-time.Minute))
 }
 

@@ -79,7 +79,7 @@ func (b *builder) carryOver(ctx context.Context, tx pgx.Tx) error {
 	if err := b.recordCorrections(ctx, tx); err != nil {
 		return err
 	}
-	if err := b.lost.drop(ctx, tx, b.source.History); err != nil {
+	if err := b.lost.drop(ctx, tx, b.source.ID); err != nil {
 		return err
 	}
 	if err := b.raiseFloors(ctx, tx); err != nil {

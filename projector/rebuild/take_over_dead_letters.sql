@@ -3,8 +3,7 @@ update control.dead_letter d
 set generation = g.id
 from generation g
 where d.stream = $1
-  and d.stream_created = $2
-  and d.partition = $3
-  and d.sequence > $4
+  and d.partition = $2
+  and d.sequence > $3
   and d.generation > g.id
   and d.generation <= (select id from control.generation where state = 'live')

@@ -33,8 +33,8 @@ func newThrottleHarness(t *testing.T) *throttleHarness {
 func (h *throttleHarness) setLag(lag time.Duration) {
 	h.Helper()
 	_, err := h.pool.Exec(h.Context(), `
-		insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-		values (0, 'PHONES', now(), 1, 1, now(), clock_timestamp() - $1::interval)
+		insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
+		values (0, gen_random_uuid(), 1, 1, now(), clock_timestamp() - $1::interval)
 		on conflict (partition) do update set watermark = excluded.watermark`, lag)
 	if err != nil {
 		h.Fatal(err)

@@ -49,7 +49,7 @@ func (v *verifier) build(ctx context.Context, work func() error) (err error) {
 	if err := v.source.verifyPositions(ctx, live); err != nil {
 		return err
 	}
-	if partition := v.source.partition(v.system.UUID); v.system.Valid && live[partition].Stream.Name == "" {
+	if partition := v.source.partition(v.system.UUID); v.system.Valid && live[partition].Stream == uuid.Nil {
 		return fmt.Errorf("partition %d has no position: start a projector", partition)
 	}
 	create := func(tx pgx.Tx) error { return schema.NewVerification(ctx, tx, v.source.partitions) }

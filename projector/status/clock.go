@@ -15,15 +15,11 @@ import (
 //go:embed last_watermark.sql
 var lastWatermarkSQL string
 
-// StreamClosed is the problem of a stream whose place another one is to take.
-const StreamClosed = "STREAM_CLOSED"
-
 // maxClockAge is the age of the newest clock message from which on something is wrong: ten seconds more than the longest interval between two.
 const maxClockAge = 70 * time.Second
 
 // readClock reads what the stream says about clock messages.
 func (r *Report) readClock(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamInfo) error {
-	r.Closed = events.Closed(info.Config)
 	newest, err := events.LastMessage(ctx, js, r.Stream, events.ClockSubject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil
@@ -44,8 +40,6 @@ func (r Report) clockProblems() []string {
 			"finish it with 'callboard rebuild', or drop it with 'callboard rebuild --abandon'"}
 	case r.StreamProblem != "":
 		return nil // what is missing may not have been read
-	case r.Closed:
-		return []string{StreamClosed + ": stream " + r.Stream + " takes no events: 'callboard stream adopt' was interrupted: run it again"}
 	case !r.owned():
 		return nil
 	case r.ClockAgeSeconds == nil:

@@ -10,14 +10,14 @@ import (
 // What was capped is a problem for a day.
 func TestRead_ClockCaps(t *testing.T) {
 	h := newHarness(t)
-	h.insertPosition(0, 0, h.StreamCreated())
+	h.insertPosition(0, 0)
 	if list := h.read().Problems(); len(list) != 0 {
 		t.Errorf("problems = %q, want none", list)
 	}
-	h.Exec(`insert into control.clock_cap (stream, stream_created, partition, first_sequence, last_sequence, last_stored_at, clock, messages, recorded_at)
-		values ('PHONES', $1, 0, 3, 5, now() + interval '1 day', now(), 2, now()),
-		       ('PHONES', $1, 1, 4, 99, now() + interval '1 hour', now(), 39, now() - interval '23 hours'),
-		       ('PHONES', $1, 2, 1, 9, now() + interval '1 year', now(), 7, now() - interval '25 hours')`, h.StreamCreated())
+	h.Exec(`insert into control.clock_cap (stream, partition, first_sequence, last_sequence, last_stored_at, clock, messages, recorded_at)
+		values ($1, 0, 3, 5, now() + interval '1 day', now(), 2, now()),
+		       ($1, 1, 4, 99, now() + interval '1 hour', now(), 39, now() - interval '23 hours'),
+		       ($1, 2, 1, 9, now() + interval '1 year', now(), 7, now() - interval '25 hours')`, h.StreamID())
 	report := h.read()
 	if got := report.ClockAhead; got.Messages != 41 || got.CappedSeconds != 86400 {
 		t.Errorf("clock ahead = %+v, want 41 messages, 86400 seconds", got)
@@ -45,7 +45,7 @@ func TestRead_WatermarkAhead(t *testing.T) {
 	schematest.NeedOneServer(t, "the test's statement needs one server")
 	h := newHarness(t)
 	for partition := range 2 {
-		h.insertPosition(partition, 0, h.StreamCreated())
+		h.insertPosition(partition, 0)
 	}
 	h.Exec("update projection.position set watermark = now() + case partition when 0 then interval '24 hours' else interval '2 seconds' end")
 	list := h.read().Problems()

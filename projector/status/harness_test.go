@@ -2,7 +2,6 @@ package status_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -37,7 +36,7 @@ func newHarnessWithEvents(t *testing.T) *harness {
 	h.publishVersions(0, 3)
 	h.publishVersions(1, 4)
 	h.publishVersions(0, 2)
-	h.insertPosition(0, 8, h.StreamCreated())
+	h.insertPosition(0, 8)
 	return h
 }
 
@@ -54,11 +53,11 @@ func systemChanged(id uuid.UUID, version int) events.Event {
 	return events.Changed(&events.PhoneSystem{ID: id, Version: int64(version), Name: "A"})
 }
 
-func (h *harness) insertPosition(partition int, sequence int64, created time.Time) {
+func (h *harness) insertPosition(partition int, sequence int64) {
 	h.Helper()
 	h.Exec(`
-		insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-		values ($1, $2, $3, $4, 1, now(), '2026-03-01T00:00:00Z')`, partition, events.StreamName, created, sequence)
+		insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
+		values ($1, $2, $3, 1, now(), '2026-03-01T00:00:00Z')`, partition, h.StreamID(), sequence)
 }
 
 // insertMessageCount inserts the numbers read, applied, stale, ignored and dead of an entity.

@@ -45,7 +45,7 @@ func TestRead_MissingMessages(t *testing.T) {
 func TestRead_MissingMessagesOfEmptyPartition(t *testing.T) {
 	h := newHarnessWithEvents(t)
 	h.insertMessageCount(0, "phone-system", [5]int64{4, 4, 0, 0, 0})
-	h.insertPosition(3, 9, h.StreamCreated())
+	h.insertPosition(3, 9)
 	report := h.read()
 	if p := report.Partitions[3]; *p.Messages != 0 || *p.Read != 0 || p.Missing != 0 {
 		t.Errorf("partition = %+v, want no messages, none read and none missing", p)
@@ -61,7 +61,7 @@ func TestRead_MissingMessagesOfEmptyPartition(t *testing.T) {
 // A stopped partition is not compared with the stream.
 func TestRead_MissingMessagesOfStoppedPartition(t *testing.T) {
 	h := newHarnessWithEvents(t)
-	h.insertPosition(1, 10, h.StreamCreated())
+	h.insertPosition(1, 10)
 	h.insertMessageCount(1, "phone-system", [5]int64{10, 10, 0, 0, 0})
 	if p := h.read().Partitions[1]; p.Messages != nil || *p.Read != 10 || p.Missing != 0 || p.StopReason == "" {
 		t.Errorf("partition = %+v, want read 10, no messages, none missing, stopped", p)
@@ -166,8 +166,8 @@ func TestRead_MissingMessagesAreCountedAgain(t *testing.T) {
 
 func TestRead_MessageCounts(t *testing.T) {
 	h := newHarness(t)
-	h.insertPosition(0, 0, h.StreamCreated())
-	h.insertPosition(2, 0, h.StreamCreated())
+	h.insertPosition(0, 0)
+	h.insertPosition(2, 0)
 	h.insertMessageCount(0, "unknown", [5]int64{2, 0, 0, 0, 2})
 	h.insertMessageCount(0, "call", [5]int64{10, 5, 3, 1, 1})
 	h.insertMessageCount(2, "call", [5]int64{7, 7, 0, 0, 0})
@@ -186,8 +186,8 @@ func TestRead_MessageCounts(t *testing.T) {
 // Two errors that cancel each other out in the sum are both reported.
 func TestRead_MessageCountsDoNotAddUp(t *testing.T) {
 	h := newHarness(t)
-	h.insertPosition(0, 0, h.StreamCreated())
-	h.insertPosition(2, 0, h.StreamCreated())
+	h.insertPosition(0, 0)
+	h.insertPosition(2, 0)
 	h.insertMessageCount(0, "call", [5]int64{0, 1, 0, 0, 0})
 	h.insertMessageCount(2, "call", [5]int64{0, 0, 0, 0, -1})
 	report := h.read()

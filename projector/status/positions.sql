@@ -2,7 +2,6 @@
 select
   p.partition,
   p.stream,
-  p.stream_created,
   p.sequence,
   p.last_message,
   p.last_message_at,

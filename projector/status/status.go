@@ -27,7 +27,7 @@ import (
 type Source struct {
 	JetStream  jetstream.JetStream // nil: NATS can't be reached
 	NATSError  error               // why not
-	Stream     string              // its name; one that was adopted in its place is read instead
+	Stream     string              // its name
 	Pool       *pgxpool.Pool
 	Definition []byte // of this release's projection
 }
@@ -42,7 +42,6 @@ type Report struct {
 	// says is 0, null or missing, or as it was up to the problem.
 	StreamProblem string `json:"streamProblem,omitempty"`
 
-	Closed          bool     `json:"closed"`          // the stream takes no messages, because another one is to take its place
 	ClockAgeSeconds *float64 `json:"clockAgeSeconds"` // of the newest clock message; null: there is none
 
 	ClockAhead ClockAhead `json:"clockAhead"`
@@ -229,7 +228,7 @@ func (s Source) StopReasons(ctx context.Context) (map[int]string, error) {
 }
 
 func (s Source) stream(ctx context.Context) (ingest.Source, error) {
-	return ingest.OpenSource(ctx, s.JetStream, s.Pool, s.Stream)
+	return ingest.OpenSource(ctx, s.JetStream, s.Stream)
 }
 
 // registeredPartitions returns the number of partitions that the stream had when a projector first read it. It is 0 if no projector
@@ -238,7 +237,7 @@ func (s Source) registeredPartitions(ctx context.Context, stream ingest.Source) 
 	if err := schema.CheckMigrated(ctx, s.Pool); errors.Is(err, schema.ErrNotMigrated) {
 		return 0, nil
 	}
-	return store.RegisteredPartitions(ctx, s.Pool, stream.History)
+	return store.RegisteredPartitions(ctx, s.Pool, stream.ID)
 }
 
 // tables are what the tables say of partitions.

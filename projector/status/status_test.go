@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"callboard/events"
 	"callboard/projector/ingest"
 	"callboard/projector/lock"
 	"callboard/projector/projectortest"
@@ -19,13 +18,13 @@ import (
 
 func TestRead(t *testing.T) {
 	h := newHarness(t)
-	h.publishVersions(0, 3)                   // sequences 1 to 3
-	h.publishVersions(1, 4)                   // 4 to 7
-	h.publishVersions(0, 2)                   // 8 and 9
-	h.insertPosition(0, 2, h.StreamCreated()) // 3, 8 and 9 are not applied
-	h.insertPosition(1, 7, h.StreamCreated()) // all are applied
-	h.insertPosition(2, 9, h.StreamCreated()) // no messages
-	report := h.read()                        // partition 3 has no position
+	h.publishVersions(0, 3) // sequences 1 to 3
+	h.publishVersions(1, 4) // 4 to 7
+	h.publishVersions(0, 2) // 8 and 9
+	h.insertPosition(0, 2)  // 3, 8 and 9 are not applied
+	h.insertPosition(1, 7)  // all are applied
+	h.insertPosition(2, 9)  // no messages
+	report := h.read()      // partition 3 has no position
 	type numbers struct{ head, position, lag uint64 }
 	want := []numbers{{9, 2, 3}, {7, 7, 0}, {0, 9, 0}, {0, 0, 0}}
 	for i, p := range report.Partitions {
@@ -72,9 +71,10 @@ func TestRead_Owner(t *testing.T) {
 func TestRead_StoppedPartitions(t *testing.T) {
 	h := newHarness(t)
 	h.publishVersions(0, 1)
-	h.insertPosition(0, 1, h.StreamCreated().Add(time.Second))
-	h.insertPosition(1, 8, h.StreamCreated())
-	h.insertPosition(2, 1, h.StreamCreated())
+	h.insertPosition(0, 1)
+	h.Exec("update projection.position set stream = gen_random_uuid()")
+	h.insertPosition(1, 8)
+	h.insertPosition(2, 1)
 	h.Exec("update projection.position set last_message = 1, last_message_at = now() - interval '1 day' where partition = 2")
 	report := h.read()
 	want := map[int]string{0: ingest.StreamIdentityChanged, 1: ingest.StreamRegressed, 2: ingest.StreamRegressed}
@@ -97,13 +97,13 @@ func TestRead_StoppedByStreamSettings(t *testing.T) {
 	for reason, change := range map[string]func(*harness){
 		ingest.StreamDirect: func(h *harness) { h.SetAllowDirect(true) },
 		ingest.StreamRepartitioned: func(h *harness) {
-			h.Exec("insert into control.stream values ($1, $2, $3)", events.StreamName, h.StreamCreated(), projectortest.Partitions-1)
+			h.Exec("insert into control.stream values ($1, $2)", h.StreamID(), projectortest.Partitions-1)
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			h := newHarness(t)
 			h.publishVersions(0, 1)
-			h.insertPosition(0, 1, h.StreamCreated())
+			h.insertPosition(0, 1)
 			change(h)
 			if list := h.read().Problems(); len(list) != 1 || !strings.HasPrefix(list[0], "partition 0 is stopped: "+reason+": ") {
 				t.Errorf("problems = %q, want partition 0 stopped with %s", list, reason)
@@ -149,12 +149,12 @@ func TestMinPosition(t *testing.T) {
 		}
 	}
 	for partition := range 3 {
-		h.insertPosition(partition, int64(5+partition), h.StreamCreated())
+		h.insertPosition(partition, int64(5+partition))
 	}
 	check("partition 3 has no position", 0, nil)
-	h.insertPosition(3, 9, h.StreamCreated())
+	h.insertPosition(3, 9)
 	check("all partitions have positions", 5, nil)
-	h.Exec("update projection.position set stream_created = $1 where partition = 3", h.StreamCreated().Add(time.Second))
+	h.Exec("update projection.position set stream = gen_random_uuid() where partition = 3")
 	check("a position of another stream", 0, status.ErrOtherStream)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
@@ -37,8 +38,7 @@ var (
 // position is a row of the position table with the message accounting of its partition.
 type position struct {
 	Partition     int
-	Stream        string
-	StreamCreated time.Time
+	Stream        uuid.UUID
 	Sequence      int64
 	LastMessage   int64     // the stream's last message at or below Sequence; 0: none
 	LastMessageAt time.Time // when the stream stored it
@@ -50,7 +50,7 @@ type position struct {
 // read it; 0: none has.
 func (p position) stop(ctx context.Context, stream ingest.Source, registered int) (*ingest.StopError, error) {
 	err := stream.CheckPosition(ctx, store.Position{
-		Stream: store.Stream{Name: p.Stream, Created: p.StreamCreated}, Sequence: uint64(p.Sequence),
+		Stream: p.Stream, Sequence: uint64(p.Sequence),
 		LastMessage: uint64(p.LastMessage), LastMessageAt: events.TimeOf(p.LastMessageAt),
 	}, registered)
 	var stop *ingest.StopError
@@ -89,11 +89,11 @@ func MinPosition(ctx context.Context, pool *pgxpool.Pool, info *jetstream.Stream
 	var count int
 	var sequence int64
 	var other bool
-	_, history, _, err := store.ReadStream(ctx, pool, ingest.StreamOf(info))
+	stream, err := events.StreamID(info.Config)
 	if err != nil {
 		return 0, err
 	}
-	err = pool.QueryRow(ctx, minPositionSQL, history.Name, history.Created).Scan(&count, &sequence, &other)
+	err = pool.QueryRow(ctx, minPositionSQL, stream).Scan(&count, &sequence, &other)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("positions: %w", err)

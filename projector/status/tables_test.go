@@ -14,8 +14,8 @@ func TestRead_DeadLetters(t *testing.T) {
 	long := strings.Repeat("é", 81)
 	h.Exec(`
 		insert into control.dead_letter
-			(stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, retried_at, resolution)
-		select 'PHONES', now(), row_number() over (), 0, 'phones.x.call', '', '', reason, now(), retried_at::timestamptz, resolution
+			(stream, sequence, partition, subject, header, data, reason, stored_at, retried_at, resolution)
+		select '00000000-0000-4000-8000-00000000000a', row_number() over (), 0, 'phones.x.call', '', '', reason, now(), retried_at::timestamptz, resolution
 		from (values
 			('rare', null, null), ('b', null, null), ('b', 'now', null), ('a', null, null), ('a', null, null),
 			($1 || '1', null, null), ($1 || '2', 'now', null), ($1 || '3', null, null),
@@ -65,8 +65,8 @@ func TestRead_GenerationOfAnotherRelease(t *testing.T) {
 
 func TestWatermarkAges(t *testing.T) {
 	h := newHarness(t)
-	h.insertPosition(0, 1, h.StreamCreated())
-	h.insertPosition(2, 1, h.StreamCreated())
+	h.insertPosition(0, 1)
+	h.insertPosition(2, 1)
 	h.Exec("update projection.position set watermark = now() - interval '1 hour' where partition = 0")
 	h.Exec("update projection.position set watermark = now() + interval '1 hour' where partition = 2") // the clocks differ
 	ages, err := status.WatermarkAges(t.Context(), h.operator)

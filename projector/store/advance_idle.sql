@@ -13,7 +13,6 @@ with free as materialized (
       select s.last_watermark
       from control.stream s
       where s.stream = p.stream
-        and s.stream_created = p.stream_created
     )),
     last_message = $6,
     last_message_at = $7

@@ -7,7 +7,6 @@ set
     select s.last_watermark
     from control.stream s
     where s.stream = p.stream
-      and s.stream_created = p.stream_created
   )),
   last_message = $7,
   last_message_at = $8

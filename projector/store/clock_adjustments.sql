@@ -2,6 +2,5 @@
 select sequence, clock
 from control.clock_adjustment
 where stream = $1
-  and stream_created = $2
-  and partition = $3
-  and (sequence > $4 or sequence = $4 and $4 = 0)
+  and partition = $2
+  and (sequence > $3 or sequence = $3 and $3 = 0)

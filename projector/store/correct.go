@@ -18,7 +18,7 @@ var correctionsSQL string
 
 // corrections reads the corrections of a partition that its clock has not reached. Those before are in the rows.
 func (s *Store) corrections(ctx context.Context, p Position) (fold.Corrections, error) {
-	rows, _ := s.pool.Query(ctx, correctionsSQL, p.Stream.Name, p.Stream.Created, p.Partition, timestamp(p.Clock.Now))
+	rows, _ := s.pool.Query(ctx, correctionsSQL, p.Stream, p.Partition, timestamp(p.Clock.Now))
 	list := make(fold.Corrections)
 	var system [16]byte
 	var at events.Time

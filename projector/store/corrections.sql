@@ -1,7 +1,6 @@
--- The corrections of a partition with a time after $4.
+-- The corrections of a partition with a time after $3.
 select system_id, clock
 from control.correction
 where stream = $1
-  and stream_created = $2
-  and partition = $3
-  and clock > $4
+  and partition = $2
+  and clock > $3

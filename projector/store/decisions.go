@@ -74,7 +74,7 @@ func (s *Store) Decisions(ctx context.Context, p Position) (Decisions, error) {
 
 // ClockCaps reads the caps of a partition that end above its position, in the order of their first messages.
 func (s *Store) ClockCaps(ctx context.Context, p Position) ([]fold.ClockCap, error) {
-	rows, _ := s.pool.Query(ctx, clockCapsSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence))
+	rows, _ := s.pool.Query(ctx, clockCapsSQL, p.Stream, p.Partition, int64(p.Sequence))
 	var list []fold.ClockCap
 	var one fold.ClockCap
 	_, err := pgx.ForEachRow(rows, []any{&one.First, &one.Last, (*instant)(&one.LastStoredAt), (*instant)(&one.Time), &one.Messages}, func() error {
@@ -88,7 +88,7 @@ func (s *Store) ClockCaps(ctx context.Context, p Position) ([]fold.ClockCap, err
 }
 
 func (s *Store) readClockAdjustments(ctx context.Context, p Position, d *Decisions) error {
-	rows, _ := s.pool.Query(ctx, clockAdjustmentsSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence))
+	rows, _ := s.pool.Query(ctx, clockAdjustmentsSQL, p.Stream, p.Partition, int64(p.Sequence))
 	var sequence int64
 	var clock events.Time
 	_, err := pgx.ForEachRow(rows, []any{&sequence, (*instant)(&clock)}, func() error {
@@ -99,7 +99,7 @@ func (s *Store) readClockAdjustments(ctx context.Context, p Position, d *Decisio
 }
 
 func (s *Store) readDeadLetters(ctx context.Context, p Position, d *Decisions) error {
-	rows, _ := s.pool.Query(ctx, recordedDeadLettersSQL, p.Stream.Name, p.Stream.Created, p.Partition, int64(p.Sequence))
+	rows, _ := s.pool.Query(ctx, recordedDeadLettersSQL, p.Stream, p.Partition, int64(p.Sequence))
 	var sequence uint64
 	var storedAt time.Time
 	var reason string

@@ -2,10 +2,10 @@ package store_test
 
 import (
 	"context"
-	"github.com/jackc/pgx/v5"
 	"testing"
-	"time"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/events"
@@ -29,9 +29,7 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-func stream() store.Stream {
-	return store.Stream{Name: "PHONES", Created: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)}
-}
+func stream() uuid.UUID { return uuid.MustParse("00000000-0000-4000-8000-00000000000a") }
 
 // openStore opens a store on a new database, as callboard_projector.
 func openStore(tb testing.TB) (*store.Store, *schematest.Database, *pgxpool.Pool) {

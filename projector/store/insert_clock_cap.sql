@@ -1,7 +1,7 @@
 -- A message is capped twice only where a projector's clock is behind that of an earlier application.
-insert into control.clock_cap (stream, stream_created, partition, first_sequence, last_sequence, last_stored_at, clock, messages)
-values ($1, $2, $3, $4, $5, $6, $7, $8)
-on conflict (stream, stream_created, partition, first_sequence) do update
+insert into control.clock_cap (stream, partition, first_sequence, last_sequence, last_stored_at, clock, messages)
+values ($1, $2, $3, $4, $5, $6, $7)
+on conflict (stream, partition, first_sequence) do update
 set
   last_sequence = greatest(clock_cap.last_sequence, excluded.last_sequence),
   last_stored_at = case

@@ -1,3 +1,3 @@
-insert into position (partition, stream, stream_created, sequence, epoch, clock, watermark, last_message, last_message_at)
-values ($1, $2, $3, $4, 0, $5, $6, $7, $8)
+insert into position (partition, stream, sequence, epoch, clock, watermark, last_message, last_message_at)
+values ($1, $2, $3, 0, $4, $5, $6, $7)
 on conflict (partition) do nothing

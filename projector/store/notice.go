@@ -30,7 +30,7 @@ func queueNotices(batch *pgx.Batch, c ChangeSet) (floor *uint64) {
 		return floor
 	}
 	stream := c.From.Stream
-	arguments := append([]any{stream.Name, stream.Created, c.From.Partition, int64(c.To.Sequence)}, noticeArrays(c.Notices)...)
+	arguments := append([]any{stream, c.From.Partition, int64(c.To.Sequence)}, noticeArrays(c.Notices)...)
 	batch.Queue(insertNoticesSQL, arguments...).QueryRow(func(row pgx.Row) error { return row.Scan(floor) })
 	return floor
 }

@@ -3,5 +3,4 @@ select exists (
   from generation as g
   join control.stream as s on s.partitions <> g.partitions
   where s.stream = $1
-    and s.stream_created = $2
 )

@@ -6,8 +6,8 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 
@@ -16,21 +16,10 @@ import (
 	"callboard/schema"
 )
 
-// Stream is the identity of a JetStream stream: one that was deleted and created again is another stream, whatever its name.
-type Stream struct {
-	Name    string
-	Created time.Time // to the microsecond, as PostgreSQL stores it
-}
-
-// Same tells whether the two are one stream.
-func (s Stream) Same(other Stream) bool {
-	return s.Name == other.Name && s.Created.Equal(other.Created)
-}
-
 // Position is a row of position: every message of the partition up to Sequence is in the tables.
 type Position struct {
 	Partition     int16
-	Stream        Stream
+	Stream        uuid.UUID // of whose messages the rows are
 	Sequence      uint64
 	Epoch         int64
 	LastMessage   uint64      // the last known message up to Sequence, of any partition; 0: none
@@ -41,7 +30,7 @@ type Position struct {
 // targets are the scan targets of the columns of positions.sql.
 func (p *Position) targets() []any {
 	return []any{
-		&p.Partition, &p.Stream.Name, &p.Stream.Created, &p.Sequence, &p.Epoch, &p.LastMessage, (*instant)(&p.LastMessageAt),
+		&p.Partition, &p.Stream, &p.Sequence, &p.Epoch, &p.LastMessage, (*instant)(&p.LastMessageAt),
 		(*instant)(&p.Clock.Now), (*instant)(&p.Clock.Watermark),
 	}
 }
@@ -67,26 +56,31 @@ var (
 )
 
 const (
-	registerStreamSQL = "insert into control.stream (stream, stream_created, partitions) values ($1, $2, $3) on conflict do nothing"
+	registerStreamSQL = "insert into control.stream (stream, partitions) values ($1, $2) on conflict do nothing"
 
-	registeredPartitionsSQL = "select partitions from control.stream where stream = $1 and stream_created = $2"
+	registeredPartitionsSQL = "select partitions from control.stream where stream = $1"
 )
+
+// RowQuerier is a pool, a connection or a transaction.
+type RowQuerier interface {
+	QueryRow(ctx context.Context, query string, parameters ...any) pgx.Row
+}
 
 // RegisterStream records how many partitions a stream has where it is new, and returns how many it had when it was first read. The error
 // is [ErrNotMigrated] in a database without this release's migrations.
-func (s *Store) RegisterStream(ctx context.Context, stream Stream, partitions int) (registered int, err error) {
+func (s *Store) RegisterStream(ctx context.Context, stream uuid.UUID, partitions int) (registered int, err error) {
 	if err := schema.CheckMigrated(ctx, s.pool); err != nil {
 		return 0, err
 	}
-	if _, err := s.pool.Exec(ctx, registerStreamSQL, stream.Name, stream.Created, partitions); err != nil {
+	if _, err := s.pool.Exec(ctx, registerStreamSQL, stream, partitions); err != nil {
 		return 0, fmt.Errorf("partitions: %w", err)
 	}
 	return RegisteredPartitions(ctx, s.pool, stream)
 }
 
 // RegisteredPartitions returns how many partitions a stream had when it was first read; 0: it was never read.
-func RegisteredPartitions(ctx context.Context, db RowQuerier, stream Stream) (partitions int, err error) {
-	err = db.QueryRow(ctx, registeredPartitionsSQL, stream.Name, stream.Created).Scan(&partitions)
+func RegisteredPartitions(ctx context.Context, db RowQuerier, stream uuid.UUID) (partitions int, err error) {
+	err = db.QueryRow(ctx, registeredPartitionsSQL, stream).Scan(&partitions)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, nil
 	}
@@ -100,17 +94,17 @@ func RegisteredPartitions(ctx context.Context, db RowQuerier, stream Stream) (pa
 // before the stream's first message. The first claim of a generation records the registered number of the stream's partitions in it. The
 // error is [ErrStreamReplaced] where the position is of another stream, or the generation of a stream with another number of partitions,
 // and [ErrDefinitionMismatch] where the tables are another release's.
-func (s *Store) Claim(ctx context.Context, stream Stream, partition int16) (Position, error) {
+func (s *Store) Claim(ctx context.Context, stream uuid.UUID, partition int16) (Position, error) {
 	s.plans.outdate() // another projector may have written the partition's rows
 	var p Position
 	err := s.BeginFunc(ctx, func(tx *Tx) error {
 		if err := tx.checkDefinition(ctx); err != nil {
 			return err
 		}
-		if err := tx.tx.QueryRow(ctx, claimPositionSQL, partition, stream.Name, stream.Created).Scan(p.targets()...); err != nil {
+		if err := tx.tx.QueryRow(ctx, claimPositionSQL, partition, stream).Scan(p.targets()...); err != nil {
 			return fmt.Errorf("claim: %w", err)
 		}
-		if !p.Stream.Same(stream) {
+		if p.Stream != stream {
 			return ErrStreamReplaced
 		}
 		if err := tx.claimPartitions(ctx, stream); err != nil {
@@ -123,12 +117,12 @@ func (s *Store) Claim(ctx context.Context, stream Stream, partition int16) (Posi
 }
 
 // claimPartitions records the number of the stream's partitions in a generation that has none.
-func (tx *Tx) claimPartitions(ctx context.Context, stream Stream) error {
-	if _, err := tx.tx.Exec(ctx, setPartitionsSQL, stream.Name, stream.Created); err != nil {
+func (tx *Tx) claimPartitions(ctx context.Context, stream uuid.UUID) error {
+	if _, err := tx.tx.Exec(ctx, setPartitionsSQL, stream); err != nil {
 		return fmt.Errorf("partitions: %w", err)
 	}
 	var other bool
-	if err := tx.tx.QueryRow(ctx, otherPartitionsSQL, stream.Name, stream.Created).Scan(&other); err != nil {
+	if err := tx.tx.QueryRow(ctx, otherPartitionsSQL, stream).Scan(&other); err != nil {
 		return fmt.Errorf("partitions: %w", err)
 	}
 	if other {
@@ -206,6 +200,6 @@ func (s *Store) InsertPosition(ctx context.Context, p Position) error {
 }
 
 func queuePosition(batch *pgx.Batch, p Position) {
-	batch.Queue(insertPositionSQL, p.Partition, p.Stream.Name, p.Stream.Created, int64(p.Sequence),
+	batch.Queue(insertPositionSQL, p.Partition, p.Stream, int64(p.Sequence),
 		timestamp(p.Clock.Now), timestamp(p.Clock.Watermark), int64(p.LastMessage), timestamp(p.LastMessageAt))
 }

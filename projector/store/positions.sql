@@ -1,7 +1,6 @@
 select
   partition,
   stream,
-  stream_created,
   sequence,
   epoch,
   last_message,

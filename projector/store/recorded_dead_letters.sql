@@ -15,14 +15,12 @@ select d.sequence, d.stored_at, d.reason
 from control.dead_letter d
 cross join generations g
 where d.stream = $1
-  and d.stream_created = $2
-  and d.partition = $3
-  and d.sequence > $4
+  and d.partition = $2
+  and d.sequence > $3
   and (d.generation <= least(g.current, g.live) or d.generation = g.current)
 union all
 select f.sequence, f.stored_at, f.reason
 from control.failed_retry f
 where f.stream = $1
-  and f.stream_created = $2
-  and f.partition = $3
-  and f.sequence > $4
+  and f.partition = $2
+  and f.sequence > $3

@@ -57,7 +57,7 @@ func (tx *Tx) Retries(ctx context.Context, p Position, claims []RetryCandidate) 
 		subjects[i], digests[i] = c.Subject, c.Digest[:]
 	}
 	rows, _ := tx.tx.Query(ctx, retriedDeadLettersSQL,
-		p.Stream.Name, p.Stream.Created, p.Partition, sequences, deadLetters, storedAt, subjects, digests)
+		p.Stream, p.Partition, sequences, deadLetters, storedAt, subjects, digests)
 	var sequence uint64
 	if _, err := pgx.ForEachRow(rows, []any{&sequence}, func() error { retries[sequence] = true; return nil }); err != nil {
 		return nil, fmt.Errorf("retries: %w", err)
@@ -68,12 +68,12 @@ func (tx *Tx) Retries(ctx context.Context, p Position, claims []RetryCandidate) 
 func queueRetries(batch *pgx.Batch, c ChangeSet) {
 	stream := c.From.Stream
 	for _, r := range c.Retries {
-		dead := []any{stream.Name, stream.Created, int64(r.DeadLetter.Sequence), r.DeadLetter.StoredAt.Std()}
+		dead := []any{stream, int64(r.DeadLetter.Sequence), r.DeadLetter.StoredAt.Std()}
 		if r.Outcome != 0 {
 			batch.Queue(resolveDeadLetterSQL, append(dead, r.Outcome.String(), int64(r.Sequence))...)
 			continue
 		}
 		batch.Queue(failRetrySQL, append(dead, r.Reason)...)
-		batch.Queue(insertFailedRetrySQL, stream.Name, stream.Created, int64(r.Sequence), c.From.Partition, r.StoredAt, r.Reason)
+		batch.Queue(insertFailedRetrySQL, stream, int64(r.Sequence), c.From.Partition, r.StoredAt, r.Reason)
 	}
 }

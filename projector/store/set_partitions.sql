@@ -3,4 +3,3 @@ set partitions = s.partitions
 from control.stream as s
 where g.partitions is null
   and s.stream = $1
-  and s.stream_created = $2

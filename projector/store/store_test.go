@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"callboard/events"
 	"callboard/projector/fold"
 	"callboard/projector/fold/foldtest"
@@ -106,9 +108,7 @@ func TestStore_ClaimRefusesAnotherStreamAndAnotherDefinition(t *testing.T) {
 	t.Parallel()
 	s, database, _ := openStore(t)
 	claim(t, s)
-	other := stream()
-	other.Created = other.Created.Add(time.Second)
-	if _, err := s.Claim(t.Context(), other, 3); !errors.Is(err, store.ErrStreamReplaced) {
+	if _, err := s.Claim(t.Context(), uuid.New(), 3); !errors.Is(err, store.ErrStreamReplaced) {
 		t.Errorf("another stream: error = %v, want ErrStreamReplaced", err)
 	}
 	exec(t, database, "update projection.generation set definition = 'other'")
@@ -142,13 +142,11 @@ func TestStore_RegisterStreamReturnsTheFirstNumberOfPartitions(t *testing.T) {
 func TestStore_ClaimRecordsTheNumberOfPartitions(t *testing.T) {
 	t.Parallel()
 	s, _, pool := openStore(t)
-	other := stream()
-	other.Created = other.Created.Add(time.Second)
 	for _, c := range []struct {
-		stream                store.Stream
+		stream                uuid.UUID
 		partitions, partition int16
 		want                  error
-	}{{stream(), 16, 3, nil}, {stream(), 16, 4, nil}, {other, 32, 20, store.ErrStreamReplaced}} {
+	}{{stream(), 16, 3, nil}, {stream(), 16, 4, nil}, {uuid.New(), 32, 20, store.ErrStreamReplaced}} {
 		if _, err := s.RegisterStream(t.Context(), c.stream, int(c.partitions)); err != nil {
 			t.Fatal(err)
 		}

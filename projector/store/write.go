@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"callboard/projector/fold"
@@ -101,7 +102,7 @@ func queueDeadLetters(batch *pgx.Batch, c ChangeSet) {
 	stream := c.From.Stream
 	for _, dead := range c.DeadLetters {
 		for _, statement := range []string{replaceDeadLetterSQL, insertDeadLetterSQL} {
-			batch.Queue(statement, stream.Name, stream.Created, int64(dead.Sequence), c.From.Partition,
+			batch.Queue(statement, stream, int64(dead.Sequence), c.From.Partition,
 				dead.Subject, dead.Header, dead.Data, dead.Reason, dead.StoredAt)
 		}
 	}
@@ -114,14 +115,14 @@ func queueClockCap(batch *pgx.Batch, c ChangeSet) {
 }
 
 // QueueClockCap queues the statement that records a cap.
-func QueueClockCap(batch *pgx.Batch, stream Stream, partition int16, c fold.ClockCap) {
-	batch.Queue(insertClockCapSQL, stream.Name, stream.Created, partition, int64(c.First), int64(c.Last),
+func QueueClockCap(batch *pgx.Batch, stream uuid.UUID, partition int16, c fold.ClockCap) {
+	batch.Queue(insertClockCapSQL, stream, partition, int64(c.First), int64(c.Last),
 		timestamp(c.LastStoredAt), timestamp(c.Time), c.Messages)
 }
 
 func queueClockAdjustments(batch *pgx.Batch, c ChangeSet) {
 	stream := c.From.Stream
 	for _, adjustment := range c.ClockAdjustments {
-		batch.Queue(insertClockAdjustmentSQL, stream.Name, stream.Created, c.From.Partition, int64(adjustment.Sequence), timestamp(adjustment.Time))
+		batch.Queue(insertClockAdjustmentSQL, stream, c.From.Partition, int64(adjustment.Sequence), timestamp(adjustment.Time))
 	}
 }

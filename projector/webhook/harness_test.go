@@ -75,28 +75,28 @@ func (h *harness) register(path string, concurrency int) uuid.UUID {
 		concurrency, h.vault)
 	h.Must(err)
 	h.Must(h.registry.Register(h.Context(), c))
-	h.Must(h.registry.Activate(h.Context(), c.ID(), registry.Origin{Stream: "PHONES", Created: created(), Partitions: 1}))
+	h.Must(h.registry.Activate(h.Context(), c.ID(), registry.Origin{Stream: streamID(), Partitions: 1}))
 	h.receiver.trust(path, c.Secret())
 	return c.ID()
 }
 
-func created() time.Time { return time.Date(2026, 3, 1, 0, 0, 0, 123456000, time.UTC) }
+func streamID() uuid.UUID { return uuid.MustParse("00000000-0000-4000-8000-00000000000a") }
 
 // notice records that calls have ended, as a projector does, and wakes the senders.
 func (h *harness) notice(count int) {
 	h.Helper()
 	h.Exec(`with n as (
-			insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
-			select 'PHONES', $1, 0, n, 0, 'evt_' || n, 'call.ended', $2, 'CA' || n, now() from generate_series($3::bigint, $4) n
+			insert into webhook.notice (stream, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
+			select $1, 0, n, 0, 'evt_' || n, 'call.ended', $2, 'CA' || n, now() from generate_series($3::bigint, $4) n
 			returning sequence
 		)
-		insert into webhook.floor select 'PHONES', $1, 0, max(sequence) from n
-		on conflict (stream, stream_created, partition) do update set sequence = excluded.sequence`,
-		created(), h.system, h.sequence+1, h.sequence+count)
+		insert into webhook.floor select $1, 0, max(sequence) from n
+		on conflict (stream, partition) do update set sequence = excluded.sequence`,
+		streamID(), h.system, h.sequence+1, h.sequence+count)
 	h.sequence += count
-	h.Exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-		values (0, 'PHONES', $1, $2, 1, now(), now())
-		on conflict (partition) do update set sequence = excluded.sequence`, created(), h.sequence)
+	h.Exec(`insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
+		values (0, $1, $2, 1, now(), now())
+		on conflict (partition) do update set sequence = excluded.sequence`, streamID(), h.sequence)
 	connection, err := nats.Connect(h.nats.URL(), nats.Timeout(30*time.Second))
 	h.Must(err)
 	defer connection.Close()

@@ -30,11 +30,11 @@ ended as (
 ),
 finished as (
   insert into webhook.finished (
-    id, endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at,
+    id, endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at,
     traceparent, cause, attempts, created_at, state
   )
   select
-    id, endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at,
+    id, endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at,
     traceparent, cause, attempts + 1, created_at, state
   from ended
 ),

@@ -471,8 +471,8 @@ func TestSender_SkipsExpiredDeliveries(t *testing.T) {
 	h.Must(err)
 	h.Exec("update webhook.endpoint set stopped_at = now() - interval '32 days' where id = $1", gone)
 	h.Exec("update webhook.endpoint set state = 'paused' where id <> $1", gone)
-	h.Exec(`insert into webhook.delivery (endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at, created_at)
-		select id, 'PHONES', now(), 1, 'evt_1', 'call.ended', $1, 'CA1', now(), now() - interval '32 days' from webhook.endpoint where id <> $2`, h.system, gone)
+	h.Exec(`insert into webhook.delivery (endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, created_at)
+		select id, gen_random_uuid(), 1, 'evt_1', 'call.ended', $1, 'CA1', now(), now() - interval '32 days' from webhook.endpoint where id <> $2`, h.system, gone)
 	s := h.start(func(c *webhook.Config) { c.Schedule = lane.Schedule{} })
 	h.eventually("finished", "skipped", "select string_agg(state, ' ') from webhook.finished")
 	h.eventually("endpoints", "1", "select count(*) from webhook.endpoint")
@@ -488,15 +488,15 @@ func TestSender_SkipsExpiredRedeliveries(t *testing.T) {
 	h := newHarness(t)
 	endpoint := h.register("/a", 1)
 	h.Must(h.registry.Pause(t.Context(), endpoint))
-	const columns = "endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at, cause, created_at"
+	const columns = "endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, cause, created_at"
 	h.Exec(`insert into webhook.finished (id, attempts, state, `+columns+`)
-		select n, 1, 'dead', $1, 'PHONES', now(), n, 'evt_' || n, 'call.ended', $2, 'CA1', now(), 'fired', now() - interval '40 days'
+		select n, 1, 'dead', $1, gen_random_uuid(), n, 'evt_' || n, 'call.ended', $2, 'CA1', now(), 'fired', now() - interval '40 days'
 		from generate_series(1, 5001) n`, endpoint, h.system) // more than a slice
 	_, err := h.registry.RedeliverState(t.Context(), endpoint, registry.Dead, time.Time{})
 	h.Must(err)
 	h.Exec("update webhook.delivery set due_at = now() - interval '32 days' where id = 5001")
 	h.Exec(`insert into webhook.delivery (id, `+columns+`)
-		values (5002, $1, 'PHONES', now(), 1, 'evt_5002', 'call.ended', $2, 'CA1', now(), 'fired', now() - interval '32 days')`, endpoint, h.system)
+		values (5002, $1, gen_random_uuid(), 1, 'evt_5002', 'call.ended', $2, 'CA1', now(), 'fired', now() - interval '32 days')`, endpoint, h.system)
 	h.start(nil)
 	h.eventually("skipped", "5001 5002", "select string_agg(id::text, ' ' order by id) from webhook.finished where state = 'skipped'")
 	h.Want("waiting", "5000", "select count(*) from webhook.delivery")

@@ -12,8 +12,8 @@ import (
 // setWatermark sets the watermark of a partition to an age by the database's clock.
 func (h *harness) setWatermark(partition int, age time.Duration) {
 	h.Helper()
-	h.exec(`insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-		values ($1, 'PHONES', 'epoch', 1, 1, now(), now() - $2::interval)
+	h.exec(`insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
+		values ($1, gen_random_uuid(), 1, 1, now(), now() - $2::interval)
 		on conflict (partition) do update set watermark = excluded.watermark`, partition, age)
 }
 

@@ -29,8 +29,8 @@ const (
 
 // fillGroup adds a group of 100,000 phone systems of an organization, and their keys, whose short parts are "group" and "organization".
 const fillGroup = `
-	insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-	select n, 'PHONES', 'epoch', 1, 1, now(), now() from generate_series(0, 15) n;
+	insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
+	select n, gen_random_uuid(), 1, 1, now(), now() from generate_series(0, 15) n;
 	insert into projection.phone_system (id, version, name, partition, organization_id)
 	select md5(n::text)::uuid, 1, 'system', n % 16, '` + organizationID + `'::uuid from generate_series(2, 100000) n
 	union all

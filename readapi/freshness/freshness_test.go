@@ -32,8 +32,8 @@ func readerPool(tb testing.TB, database *schematest.Database) *pgxpool.Pool {
 // setWatermark sets the watermark of partition 0 or 1.
 func setWatermark(tb testing.TB, database *schematest.Database, partition int, watermark time.Time) {
 	tb.Helper()
-	schematest.Exec(tb, database.Pool(tb), `insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-		values ($1, 'PHONES', 'epoch', 1, 1, $2, $2) on conflict (partition) do update set watermark = $2`, partition, watermark)
+	schematest.Exec(tb, database.Pool(tb), `insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
+		values ($1, gen_random_uuid(), 1, 1, $2, $2) on conflict (partition) do update set watermark = $2`, partition, watermark)
 }
 
 // start runs a monitor and returns its metrics.

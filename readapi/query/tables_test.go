@@ -21,8 +21,8 @@ const (
 // recording, an analysis, a transcript and a voicemail. It has 10,000 rows of every other resource over the same time.
 func fill(tb testing.TB, pool *pgxpool.Pool) {
 	tb.Helper()
-	execAll(tb, pool, `insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-		 select n, 'PHONES', 'epoch', 1, 1, 'epoch', '2026-03-01 12:00Z' from generate_series(0, 15) n`,
+	execAll(tb, pool, `insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
+		 select n, gen_random_uuid(), 1, 1, 'epoch', '2026-03-01 12:00Z' from generate_series(0, 15) n`,
 		`insert into projection.phone_system (id, version, name, organization_id)
 		 select overlay('b0000000-0000-4000-8000-000000000000' placing n::text from 36)::uuid, 1, 'system ' || n,
 		   'a0000000-0000-4000-8000-000000000001'

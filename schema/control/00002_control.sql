@@ -1,25 +1,11 @@
 -- +goose Up
 -- How many partitions a stream had when it was first read. With another number, the events of a phone system would be in two partitions.
 create table control.stream (
-  stream         text        not null,
-  stream_created timestamptz not null,
+  stream         uuid        primary key, -- in the stream's metadata
   partitions     smallint    not null,
   -- While a generation is built from another stream, the watermarks of this one don't pass this time. Every row of the new generation is later,
   -- so a client that walks by updatedAt reads it again. Null: no such generation is built.
-  last_watermark timestamptz,
-  primary key (stream, stream_created)
-);
-
--- Streams that were adopted in place of another one, of which they have all messages with their sequences and times. Positions and all that was
--- decided about messages stay recorded under the identity of the first stream of such a history.
-create table control.adopted_stream (
-  id              bigint      generated always as identity primary key, -- the highest of a history is the stream that is read
-  stream          text        not null,
-  stream_created  timestamptz not null,
-  history         text        not null, -- name of the history's first stream
-  history_created timestamptz not null, -- when that was created
-  adopted_at      timestamptz not null default now(),
-  unique (stream, stream_created)
+  last_watermark timestamptz
 );
 
 -- The generations of the projection. One is building, then live in the schema "projection", then previous (kept for a rollback) or dropped. All
@@ -29,8 +15,7 @@ create table control.generation (
   definition     bytea       not null, -- the SHA-256 of the files it was built from
   started_at     timestamptz not null default now(),
   state          text        not null default 'building' check (state in ('building', 'live', 'previous', 'dropped')),
-  stream         text,
-  stream_created timestamptz,
+  stream         uuid,
   switched_at    timestamptz -- when it went live last
 );
 
@@ -63,8 +48,7 @@ create view control.partition_owner as
 -- retry applies it. A retry publishes the message again.
 create table control.dead_letter (
   id             bigint      generated always as identity primary key,
-  stream         text        not null,
-  stream_created timestamptz not null,
+  stream         uuid, -- null: the stream of audit entries
   sequence       bigint      not null,
   partition      smallint    not null,
   subject        text        not null,
@@ -83,23 +67,22 @@ create table control.dead_letter (
   state          text        not null generated always as (
     coalesce(resolution, case when retried_at is null then 'open' else 'waiting' end)
   ) stored,
-  unique (stream, stream_created, sequence)
+  unique (stream, sequence)
 );
 
-create index dead_letter_partition on control.dead_letter (stream, stream_created, partition, sequence);
+create index dead_letter_partition on control.dead_letter (stream, partition, sequence);
 
 -- The console reads the newest open dead letters, however many have been resolved.
 create index dead_letter_open on control.dead_letter (id) where resolution is null;
 
 -- The retries that failed. A replay counts them as dead, although it may be able to apply them.
 create table control.failed_retry (
-  stream         text        not null,
-  stream_created timestamptz not null,
+  stream         uuid        not null,
   sequence       bigint      not null, -- of the retry
   partition      smallint    not null,
   stored_at      timestamptz not null, -- by the stream
   reason         text        not null,
-  primary key (stream, stream_created, sequence)
+  primary key (stream, sequence)
 );
 
 -- Makes a message of the live projection a dead letter before it was applied, and returns the dead letter's ID. Every application of the
@@ -107,7 +90,7 @@ create table control.failed_retry (
 -- that a projector which has not read the dead letter can't commit the message.
 -- +goose StatementBegin
 create function control.skip(
-  stream text, stream_created timestamptz, partition smallint, at bigint,
+  stream uuid, partition smallint, at bigint,
   sequence bigint, subject text, header bytea, data bytea, stored_at timestamptz
 ) returns bigint
 language plpgsql security definer
@@ -120,7 +103,6 @@ begin
   set epoch = p.epoch + 1
   where p.partition = skip.partition
     and p.stream = skip.stream
-    and p.stream_created = skip.stream_created
     and p.sequence = skip.at;
   if not found then
     return null;
@@ -129,12 +111,11 @@ begin
   -- A row of the sequence is of a message that the stream has lost, or of a generation that is not live.
   delete from control.dead_letter d
   where d.stream = skip.stream
-    and d.stream_created = skip.stream_created
     and d.sequence = skip.sequence;
   insert into control.dead_letter as d
-    (stream, stream_created, sequence, partition, subject, header, data, reason, stored_at, generation)
+    (stream, sequence, partition, subject, header, data, reason, stored_at, generation)
   select
-    skip.stream, skip.stream_created, skip.sequence, skip.partition, skip.subject, skip.header, skip.data, 'skipped by an operator',
+    skip.stream, skip.sequence, skip.partition, skip.subject, skip.header, skip.data, 'skipped by an operator',
     skip.stored_at, g.id
   from control.generation g
   where g.state = 'live'
@@ -146,20 +127,18 @@ $$;
 
 -- The messages at which a partition's clock was moved to a published watermark. A replay needs them to give rows the same times.
 create table control.clock_adjustment (
-  stream         text        not null,
-  stream_created timestamptz not null,
+  stream         uuid        not null,
   partition      smallint    not null,
   sequence       bigint      not null,
   clock          timestamptz not null,
-  primary key (stream, stream_created, partition, sequence)
+  primary key (stream, partition, sequence)
 );
 
 -- Messages that count as stored earlier than the stream says, because the clock of its server had leapt forward: of the messages of the
 -- partition from first_sequence to last_sequence, those that were stored after clock count as stored at clock. A replay needs them to give
 -- rows the same times.
 create table control.clock_cap (
-  stream         text        not null,
-  stream_created timestamptz not null,
+  stream         uuid        not null,
   partition      smallint    not null,
   first_sequence bigint      not null,
   last_sequence  bigint      not null,
@@ -167,7 +146,7 @@ create table control.clock_cap (
   clock          timestamptz not null,
   messages       integer     not null, -- how many count as stored at clock
   recorded_at    timestamptz not null default now(),
-  primary key (stream, stream_created, partition, first_sequence),
+  primary key (stream, partition, first_sequence),
   check (first_sequence <= last_sequence)
 );
 
@@ -176,22 +155,20 @@ create index on control.clock_cap (recorded_at); -- for the status: a leap makes
 -- Phone systems whose reports show other values although no event changed them: a rebuild, a repair or a rollback did. No call of one has an
 -- updated_at below clock, so clients that walk by updatedAt read its calls again. A replay needs the records to give rows the same times.
 create table control.correction (
-  stream         text        not null,
-  stream_created timestamptz not null,
+  stream         uuid        not null,
   partition      smallint    not null,
   system_id      uuid        not null,
   clock          timestamptz not null, -- later than every watermark when it was recorded
   recorded_at    timestamptz not null default now(),
-  primary key (stream, stream_created, system_id)
+  primary key (stream, system_id)
 );
 
 -- The last message of the stream of audit entries whose entries are stored. It is committed with them: a failover that loses entries sets it
 -- back, and the entries are read again.
 create table control.audit_position (
-  stream         text        primary key,
-  stream_created timestamptz not null,
-  sequence       bigint      not null check (sequence >= 0), -- of the message; below the first one: none is stored
-  stored_at      timestamptz -- when the stream stored the message; null: none is stored
+  one       boolean     primary key default true check (one),
+  sequence  bigint      not null check (sequence >= 0), -- of the message; below the first one: none is stored
+  stored_at timestamptz -- when the stream stored the message; null: none is stored
 );
 
 -- The timeline of PostgreSQL at which a projector last began to own partitions. Another one means a failover or a restore of the server: the
@@ -227,7 +204,7 @@ create schema verification;
 grant usage, create on schema verification to callboard_operator;
 
 revoke execute on function
-  control.commit_durably(), control.pause_writes(), control.skip(text, timestamptz, smallint, bigint, bigint, text, bytea, bytea, timestamptz)
+  control.commit_durably(), control.pause_writes(), control.skip(uuid, smallint, bigint, bigint, text, bytea, bytea, timestamptz)
 from public;
 
 -- A stream that lost its end gives its sequences to other messages. These may be dead letters and move the clock further, too: so the projector
@@ -237,16 +214,16 @@ grant select, insert, update on control.failed_retry, control.clock_cap, control
 grant update (partition, subject, header, data, reason, stored_at, recorded_at, generation, resolution, resolved_at, tries, failed_at, retried_at,
   retry_sequence) on control.dead_letter to callboard_projector;
 grant update (clock) on control.clock_adjustment to callboard_projector;
-grant select on control.migration, control.adopted_stream, control.generation, control.distribution,
+grant select on control.migration, control.generation, control.distribution,
   control.partition_owner, control.correction to callboard_projector;
 grant execute on function control.commit_durably() to callboard_projector;
 
 grant select, update, delete on control.dead_letter to callboard_operator;
-grant select on control.migration, control.stream, control.adopted_stream, control.generation, control.distribution,
+grant select on control.migration, control.stream, control.generation, control.distribution,
   control.partition_owner, control.failed_retry, control.clock_adjustment, control.clock_cap, control.correction, control.audit_position,
   control.timeline to callboard_operator;
 grant execute on function
-  control.commit_durably(), control.pause_writes(), control.skip(text, timestamptz, smallint, bigint, bigint, text, bytea, bytea, timestamptz)
+  control.commit_durably(), control.pause_writes(), control.skip(uuid, smallint, bigint, bigint, text, bytea, bytea, timestamptz)
 to callboard_operator;
 
 grant usage on schema control to callboard_webhooks;

@@ -57,7 +57,6 @@ func (l *Load) checkEmpty(ctx context.Context) error {
 		{"control.clock_adjustment", "true"},
 		{"control.clock_cap", "true"},
 		{"control.correction", "true"},
-		{"control.adopted_stream", "true"},
 		{"control.dead_letter", "true"},
 		{"control.failed_retry", "true"},
 		{"webhook.endpoint", "true"},
@@ -107,22 +106,6 @@ func (l *Load) CopyFrom(ctx context.Context, table string, columns []string, r i
 		return 0, fmt.Errorf("copy %s: %w", table, err)
 	}
 	return done.RowsAffected(), nil
-}
-
-// SetStreamCreated gives the rows about a stream the creation time that the stream has now. A stream that was restored has its messages with
-// their sequences and times, and another creation time.
-func (l *Load) SetStreamCreated(ctx context.Context, stream string, from, to time.Time) error {
-	for _, table := range []string{
-		"control.generation", "control.stream", "control.clock_adjustment", "control.clock_cap", "control.correction", "control.dead_letter",
-		"control.failed_retry", "control.audit_position", "control.adopted_stream", "webhook.endpoint", "webhook.notice", "webhook.floor",
-		"webhook.fanout", "webhook.delivery", "webhook.finished",
-	} {
-		move := "update " + table + " set stream_created = $3 where stream = $1 and stream_created = $2"
-		if _, err := l.tx.Exec(ctx, move, stream, from.Truncate(time.Microsecond), to.Truncate(time.Microsecond)); err != nil {
-			return fmt.Errorf("stream of %s: %w", table, err)
-		}
-	}
-	return nil
 }
 
 // KeyState is what decides whether a key works.
@@ -215,7 +198,6 @@ const endGenerationsSQL = `
 	where generation > (select max(id) from control.generation where state = 'live');
 	update control.generation set state = 'dropped' where state <> 'dropped';
 	select setval(pg_get_serial_sequence('control.generation', 'id'), greatest(1, (select max(id) from control.generation)));
-	select setval(pg_get_serial_sequence('control.adopted_stream', 'id'), greatest(1, (select max(id) from control.adopted_stream)));
 	select setval(pg_get_serial_sequence('control.dead_letter', 'id'), greatest(1, (select max(id) from control.dead_letter)));
 	select setval(pg_get_serial_sequence('webhook.delivery', 'id'), greatest(1, (select max(id) from webhook.delivery), (select max(id) from webhook.finished)));
 	select setval(pg_get_serial_sequence('webhook.audit', 'id'), greatest(1, (select max(id) from webhook.audit)))`

@@ -2,8 +2,7 @@
 -- only place to resume from.
 create table position (
   partition       smallint    primary key,
-  stream          text        not null,
-  stream_created  timestamptz not null,
+  stream          uuid        not null,
   sequence        bigint      not null, -- the last message of the stream that is in the tables
   epoch           bigint      not null, -- rises with every change of owner; a write under an older one changes nothing
   clock           timestamptz not null, -- the running maximum of the stream's timestamps

@@ -28,6 +28,7 @@ begin
     join pg_class c on c.oid = attrelid
     where relnamespace = current_schema()::regnamespace
       and relkind in ('r', 'p')
+      and relname <> 'position' -- its UUID is a stream's
       and attnum > 0
     group by attrelid
     having bool_or(attname = 'partition') and bool_or(atttypid = 'uuid'::regtype)

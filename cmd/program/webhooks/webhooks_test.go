@@ -41,9 +41,9 @@ func TestRun(t *testing.T) {
 	owner := database.Pool(t)
 	// The gate is asked only while a notice is held: this one's partition has no position.
 	schematest.Exec(t, owner, `
-		insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
-		values ('PHONES', '2026-01-01Z', 0, 1, 0, 'evt_1', 'call.ended', gen_random_uuid(), 'CA1', now())`)
-	schematest.Exec(t, owner, "insert into webhook.floor values ('PHONES', '2026-01-01Z', 0, 1)")
+		insert into webhook.notice (stream, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
+		values ('00000000-0000-4000-8000-00000000000a', 0, 1, 0, 'evt_1', 'call.ended', gen_random_uuid(), 'CA1', now())`)
+	schematest.Exec(t, owner, "insert into webhook.floor values ('00000000-0000-4000-8000-00000000000a', 0, 1)")
 	eventstest.Eventually(t, "connections of the gate", func() bool {
 		var gate, pool int
 		err := owner.QueryRow(t.Context(), `

@@ -58,9 +58,10 @@ func TestNewCluster(t *testing.T) {
 	cluster := wallclock.NewCluster(t, clocks...)
 	js := eventstest.JetStream(t, cluster.URL())
 	var stream jetstream.Stream
+	config := events.StreamConfig(events.StreamName, 1, len(clocks))
 	eventstest.Eventually(t, "the servers know each other, and create a stream", func() (created bool) {
 		var err error
-		stream, err = js.CreateStream(t.Context(), events.StreamConfig(events.StreamName, 1, len(clocks)))
+		stream, err = js.CreateStream(t.Context(), config)
 		return err == nil
 	})
 	leader := func() int {

@@ -1,20 +1,19 @@
--- Creates the deliveries of the notices from cursors ($1 to $4) up to sequences ($5), and moves the cursors there. $6 are the phone systems that
--- exist, $7 their organizations. Ids of deliveries rise in the order of a partition's notices, and so do the times at which they are due. These
+-- Creates the deliveries of the notices from cursors ($1 to $3) up to sequences ($4), and moves the cursors there. $5 are the phone systems that
+-- exist, $6 their organizations. Ids of deliveries rise in the order of a partition's notices, and so do the times at which they are due. These
 -- are not the transaction's start, which can be earlier than that of another transaction whose cursors it waited for. Of other streams than
 -- that at which an endpoint was added, it gets what was recorded since: a stream that was replaced before can have notices that were held.
 with cursor_range as materialized (
   select *
-  from unnest($1::text[], $2::timestamptz[], $3::smallint[], $4::bigint[], $5::bigint[]) c (stream, stream_created, partition, after, up_to)
+  from unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::bigint[]) c (stream, partition, after, up_to)
 ),
 phone_system as materialized (
   select *
-  from unnest($6::uuid[], $7::uuid[]) s (id, organization_id)
+  from unnest($5::uuid[], $6::uuid[]) s (id, organization_id)
 ),
 fresh as materialized (
   select n.*
   from cursor_range c
   join webhook.notice n on n.stream = c.stream
-    and n.stream_created = c.stream_created
     and n.partition = c.partition
     and n.sequence > c.after
     and n.sequence <= c.up_to
@@ -28,7 +27,7 @@ covered as materialized (
     and (
       e.from_sequence is null
       or case
-        when (n.stream, n.stream_created) = (e.stream, e.stream_created) then n.sequence > e.from_sequence
+        when n.stream = e.stream then n.sequence > e.from_sequence
         else n.recorded_at >= e.created_at
       end
     )
@@ -45,11 +44,11 @@ covered as materialized (
 ),
 created as (
   insert into webhook.delivery (
-    endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at,
+    endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at,
     traceparent, due_at
   )
   select
-    endpoint_id, stream, stream_created, sequence, id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at,
+    endpoint_id, stream, sequence, id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at,
     traceparent, clock_timestamp()
   from covered
   order by partition, sequence, ordinal, endpoint_id
@@ -59,7 +58,6 @@ moved as (
   set sequence = c.up_to
   from cursor_range c
   where f.stream = c.stream
-    and f.stream_created = c.stream_created
     and f.partition = c.partition
 )
 select

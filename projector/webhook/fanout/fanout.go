@@ -142,7 +142,7 @@ func lockCursors(ctx context.Context, tx pgx.Tx, released []Position, gated bool
 	arguments := append([]any{gated}, columns(released)...)
 	rows, _ := tx.Query(ctx, cursorsSQL, append(arguments, maxCursors)...)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c cursor, err error) {
-		err = row.Scan(&c.Stream, &c.StreamCreated, &c.Partition, &c.Sequence, &c.upTo)
+		err = row.Scan(&c.Stream, &c.Partition, &c.Sequence, &c.upTo)
 		return c, err
 	})
 }
@@ -185,7 +185,7 @@ func readSpans(ctx context.Context, tx pgx.Tx, cursors []cursor) (spans []span, 
 	rows, _ := tx.Query(ctx, spanSQL, append(cursorColumns(cursors), maxNotices)...)
 	spans, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (s span, err error) {
 		var count, last int64
-		if err := row.Scan(&s.Stream, &s.StreamCreated, &s.Partition, &s.Sequence, &s.upTo, &count, &last, &s.systems); err != nil {
+		if err := row.Scan(&s.Stream, &s.Partition, &s.Sequence, &s.upTo, &count, &last, &s.systems); err != nil {
 			return s, err
 		}
 		if count >= maxNotices {

@@ -29,9 +29,9 @@ func TestStep_Covering(t *testing.T) {
 	f.endpoint(5, "system", id(1), 0, ended)
 	f.Exec("update webhook.endpoint set state = 'removed' where id = $1", id(105))
 	f.endpoint(6, "system", id(1), 0, ended)
-	f.Exec("update webhook.endpoint set state = 'adding', stream = null, stream_created = null, from_sequence = null where id = $1", id(106))
+	f.Exec("update webhook.endpoint set state = 'adding', stream = null, from_sequence = null where id = $1", id(106))
 	f.endpoint(7, "system", id(1), 1000, ended)
-	f.Exec("update webhook.endpoint set stream_created = '2025-01-01Z' where id = $1", id(107))
+	f.Exec("update webhook.endpoint set stream = gen_random_uuid() where id = $1", id(107))
 	f.endpoint(8, "system", id(2), 0, ended)
 	f.Exec("update webhook.endpoint set state = 'paused' where id = $1", id(108))
 	f.notice(0, 3, 0, id(1), ended)
@@ -70,7 +70,7 @@ func TestStep_EndpointAddedAfterTheStreamWasReplaced(t *testing.T) {
 	f := newFixture(t, nil)
 	f.notice(0, 3, 0, id(1), ended)
 	f.endpoint(1, "system", id(1), 1000, ended)
-	f.Exec("update webhook.endpoint set stream_created = '2026-02-01Z'")
+	f.Exec("update webhook.endpoint set stream = gen_random_uuid()")
 	f.notice(0, 4, 0, id(1), ended)
 	f.step()
 	f.expect("recorded since it was added", 1, "4_0")
@@ -109,11 +109,11 @@ func TestStep_InPortions(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, nil)
 	f.endpoint(1, "system", id(1), 0, ended)
-	f.Exec(`insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
-		select 'PHONES', '2026-01-01Z', 0, s, o, format('evt_%s_%s', s, o), 'call.ended', $1, 'CA1', now()
+	f.Exec(`insert into webhook.notice (stream, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
+		select '`+streamID+`', 0, s, o, format('evt_%s_%s', s, o), 'call.ended', $1, 'CA1', now()
 		from generate_series(1, 700) s, generate_series(0, 2) o`, id(1))
-	f.Exec("insert into webhook.floor values ('PHONES', '2026-01-01Z', 0, 900)")
-	applied(t, f.Database, "2026-01-01Z", 0, 900)
+	f.Exec("insert into webhook.floor values ('" + streamID + "', 0, 900)")
+	applied(t, f.Database, streamID, 0, 900)
 	f.step()
 	var want strings.Builder
 	for s := range 700 {
@@ -170,10 +170,10 @@ func TestStep_ManyPartitions(t *testing.T) {
 	const partitions = 20
 	write := func(sequence int) {
 		for partition := range partitions {
-			applied(t, f.Database, "2026-01-01Z", partition, sequence)
+			applied(t, f.Database, streamID, partition, sequence)
 		}
-		f.Exec(`insert into webhook.floor select 'PHONES', '2026-01-01Z', p, $1 from generate_series(0, $2 - 1) p
-			on conflict (stream, stream_created, partition) do update set sequence = excluded.sequence`, sequence, partitions)
+		f.Exec(`insert into webhook.floor select '`+streamID+`', p, $1 from generate_series(0, $2 - 1) p
+			on conflict (stream, partition) do update set sequence = excluded.sequence`, sequence, partitions)
 	}
 	for sequence := range 3 {
 		write(sequence + 1)
@@ -243,11 +243,11 @@ func TestStep_RowsOfNode(t *testing.T) {
 	f.endpoint(2, "system", id(3), 0, ended)
 	f.notice(0, 5, 0, id(1), ended)
 	f.notice(1, 6, 0, id(3), ended)
-	applied(t, f.Database, "2026-01-01Z", 0, 4)
+	applied(t, f.Database, streamID, 0, 4)
 	f.step()
 	f.expect("before the rows", 1, "")
 	f.expect("another partition", 2, "6_0")
-	applied(t, f.Database, "2026-01-01Z", 0, 5)
+	applied(t, f.Database, streamID, 0, 5)
 	f.step()
 	f.expect("with the rows", 1, "5_0")
 }

@@ -35,9 +35,9 @@ func newGateLogging(t *testing.T, log zerolog.Logger, unreachable time.Duration,
 }
 
 // applied makes a database have the rows of a partition up to a sequence.
-func applied(t *testing.T, database *schematest.Database, created string, partition, sequence int) {
+func applied(t *testing.T, database *schematest.Database, stream string, partition, sequence int) {
 	t.Helper()
-	schematest.Exec(t, database.Pool(t), applySQL, partition, created, sequence)
+	schematest.Exec(t, database.Pool(t), applySQL, partition, stream, sequence)
 }
 
 // A notice waits for the slowest of the readers' databases, partition by partition.
@@ -50,22 +50,21 @@ func TestGate_WaitsForTheSlowest(t *testing.T) {
 	f.notice(0, 5, 0, id(1), ended)
 	f.notice(0, 7, 0, id(1), ended)
 	f.notice(1, 6, 0, id(3), ended)
-	const created = "2026-01-01Z"
-	applied(t, fast, created, 0, 9)
-	applied(t, fast, created, 1, 9)
+	applied(t, fast, streamID, 0, 9)
+	applied(t, fast, streamID, 1, 9)
 	f.step()
 	f.expect("nothing applied", 1, "")
 	if at, err := f.HeldSince(t.Context()); err != nil || time.Since(at) > time.Hour {
 		t.Errorf("held since %v, %v, want a moment ago", at, err)
 	}
-	applied(t, slow, created, 0, 6)
+	applied(t, slow, streamID, 0, 6)
 	f.await("up to sequence 6 of the first partition", 1, "5_0")
 	f.expect("nothing of the second partition", 2, "")
-	applied(t, slow, "2025-01-01Z", 1, 100)
+	applied(t, slow, otherStreamID, 1, 100)
 	f.step()
 	f.expect("another stream", 2, "")
-	applied(t, slow, created, 0, 7)
-	applied(t, slow, created, 1, 6)
+	applied(t, slow, streamID, 0, 7)
+	applied(t, slow, streamID, 1, 6)
 	f.await("all of the first partition", 1, "5_0 7_0")
 	f.await("all of the second partition", 2, "6_0")
 	if at, err := f.HeldSince(t.Context()); err != nil || !at.IsZero() {
@@ -86,7 +85,7 @@ func TestGate_IgnoresUnreachableDatabases(t *testing.T) {
 	f := newFixture(t, newGate(t, wait, reachable.RoleURL("callboard_webhooks"), "postgres://callboard_webhooks@127.0.0.1:1/x"))
 	f.endpoint(1, "system", id(1), 0, ended)
 	f.notice(0, 5, 0, id(1), ended)
-	applied(t, reachable, "2026-01-01Z", 0, 5)
+	applied(t, reachable, streamID, 0, 5)
 	began := time.Now()
 	released := f.step().Notices
 	if released != 0 && time.Since(began) < wait {
@@ -121,7 +120,7 @@ func TestGate_OneFailureAfterAQuietTime(t *testing.T) {
 		failures := log.Count("asking a reader's database failed")
 		sequence++
 		f.notice(0, sequence, 0, id(1), ended)
-		applied(t, replica, "2026-01-01Z", 0, sequence)
+		applied(t, replica, streamID, 0, sequence)
 		want = strings.TrimSpace(fmt.Sprintf("%s %d_0", want, sequence))
 		f.await("what the replica has", 1, want)
 		return log.Count("asking a reader's database failed") == failures
@@ -141,7 +140,7 @@ func TestGate_ReplacesABrokenConnection(t *testing.T) {
 	replica := schematest.New(t)
 	f := newFixture(t, newGate(t, 0, replica.RoleURL("callboard_webhooks")))
 	super := replica.Pool(t)
-	applied(t, replica, "2026-01-01Z", 0, 1000)
+	applied(t, replica, streamID, 0, 1000)
 	sequence := 0
 	releases := func() bool {
 		sequence++
@@ -163,13 +162,13 @@ func TestGate_ReplacedStream(t *testing.T) {
 	f := newFixture(t, newGate(t, 0, fast.RoleURL("callboard_webhooks"), slow.RoleURL("callboard_webhooks")))
 	f.endpoint(1, "system", id(1), 0, ended)
 	f.notice(0, 5, 0, id(1), ended)
-	const created, replaced = "2026-02-01Z", "2026-01-01Z"
-	applied(t, f.Database, created, 0, 3)
-	applied(t, fast, created, 0, 3)
+	const now, replaced = otherStreamID, streamID
+	applied(t, f.Database, now, 0, 3)
+	applied(t, fast, now, 0, 3)
 	applied(t, slow, replaced, 0, 4)
 	f.step()
 	f.expect("while a database has the former projection", 1, "")
-	applied(t, slow, created, 0, 1)
+	applied(t, slow, now, 0, 1)
 	f.await("after the switch", 1, "5_0")
 }
 

@@ -22,6 +22,12 @@ type fixture struct {
 	*fanout.FanOut
 }
 
+// The streams of the tests.
+const (
+	streamID      = "00000000-0000-4000-8000-00000000000a"
+	otherStreamID = "00000000-0000-4000-8000-00000000000b"
+)
+
 // id returns the n-th id.
 func id(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)) }
 
@@ -37,36 +43,36 @@ func newFixture(t *testing.T, gate *fanout.Gate) *fixture {
 // endpoint registers an endpoint from a sequence on.
 func (f *fixture) endpoint(n int, grant string, target uuid.UUID, from int, kinds ...string) {
 	f.Helper()
-	f.Exec(`insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state, stream, stream_created, from_sequence)
-		values ($1, 'n', 'https://example.com', $2, $3, $4, 'active', 'PHONES', '2026-01-01Z', $5)`, id(100+n), kinds, grant, target, from)
+	f.Exec(`insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state, stream, from_sequence)
+		values ($1, 'n', 'https://example.com', $2, $3, $4, 'active', '`+streamID+`', $5)`, id(100+n), kinds, grant, target, from)
 }
 
 // write writes a notice, the floor and the position, as a commit does.
 func write(ctx context.Context, db *pgxpool.Pool, partition, sequence, ordinal int, system uuid.UUID, kind string) error {
 	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `
-			insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
-			values ('PHONES', '2026-01-01Z', $1, $2, $3, $4, $5, $6, 'CA1', now())`,
+			insert into webhook.notice (stream, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
+			values ('`+streamID+`', $1, $2, $3, $4, $5, $6, 'CA1', now())`,
 			partition, sequence, ordinal, fmt.Sprintf("evt_%d_%d", sequence, ordinal), kind, system)
 		if err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `
-			insert into webhook.floor values ('PHONES', '2026-01-01Z', $1, $2)
-			on conflict (stream, stream_created, partition) do update set sequence = greatest(floor.sequence, excluded.sequence)`, partition, sequence)
+			insert into webhook.floor values ('`+streamID+`', $1, $2)
+			on conflict (stream, partition) do update set sequence = greatest(floor.sequence, excluded.sequence)`, partition, sequence)
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, applySQL, partition, "2026-01-01Z", sequence)
+		_, err = tx.Exec(ctx, applySQL, partition, streamID, sequence)
 		return err
 	})
 }
 
-// applySQL makes a database have the rows of a partition ($1) of a stream of a time ($2) up to a sequence ($3).
+// applySQL makes a database have the rows of a partition ($1) of a stream ($2) up to a sequence ($3).
 const applySQL = `
-	insert into projection.position (partition, stream, stream_created, sequence, epoch, clock, watermark)
-	values ($1, 'PHONES', $2, $3, 1, now(), now())
-	on conflict (partition) do update set stream_created = excluded.stream_created, sequence = excluded.sequence`
+	insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
+	values ($1, $2, $3, 1, now(), now())
+	on conflict (partition) do update set stream = excluded.stream, sequence = excluded.sequence`
 
 func (f *fixture) notice(partition, sequence, ordinal int, system uuid.UUID, kind string) {
 	f.Helper()

@@ -1,12 +1,11 @@
 -- When the oldest notice was recorded that is not fanned out yet; null: there is none.
 select min(n.recorded_at)
 from webhook.floor f
-left join webhook.fanout c using (stream, stream_created, partition)
+left join webhook.fanout c using (stream, partition)
 cross join lateral (
   select recorded_at
   from webhook.notice n
   where n.stream = f.stream
-    and n.stream_created = f.stream_created
     and n.partition = f.partition
     and n.sequence > coalesce(c.sequence, 0)
     and n.sequence <= f.sequence

@@ -4,8 +4,8 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -25,10 +25,9 @@ const partitionsSQL = "select coalesce(max(partitions), 0) from projection.gener
 
 // Position is up to which sequence something has happened to a partition of a stream.
 type Position struct {
-	Stream        string
-	StreamCreated time.Time
-	Partition     int16
-	Sequence      int64
+	Stream    uuid.UUID
+	Partition int16
+	Sequence  int64
 }
 
 // querier is a pool or a connection.
@@ -71,10 +70,8 @@ func addPositions(ctx context.Context, db querier, all map[Position]int64, sql s
 	rows, _ := db.Query(ctx, sql, arguments...)
 	var p Position
 	var sequence int64
-	_, err := pgx.ForEachRow(rows, []any{&p.Stream, &p.StreamCreated, &p.Partition, &sequence}, func() error {
-		key := p
-		key.StreamCreated = p.StreamCreated.UTC() // keys compare with ==
-		all[key] = sequence
+	_, err := pgx.ForEachRow(rows, []any{&p.Stream, &p.Partition, &sequence}, func() error {
+		all[p] = sequence
 		return nil
 	})
 	return err
@@ -100,9 +97,9 @@ func minimum(a, b map[Position]int64) map[Position]int64 {
 // columns are positions as the parameters of a statement: one array per column.
 func columns(positions []Position) []any {
 	n := len(positions)
-	streams, created, partitions, sequences := make([]string, n), make([]time.Time, n), make([]int16, n), make([]int64, n)
+	streams, partitions, sequences := make([]uuid.UUID, n), make([]int16, n), make([]int64, n)
 	for i, p := range positions {
-		streams[i], created[i], partitions[i], sequences[i] = p.Stream, p.StreamCreated, p.Partition, p.Sequence
+		streams[i], partitions[i], sequences[i] = p.Stream, p.Partition, p.Sequence
 	}
-	return []any{streams, created, partitions, sequences}
+	return []any{streams, partitions, sequences}
 }

@@ -1,3 +1,3 @@
 -- Up to which sequence each partition's rows are in a database that readers use.
-select stream, stream_created, partition, sequence
+select stream, partition, sequence
 from projection.position

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -73,9 +72,8 @@ func (r *Registry) Register(ctx context.Context, c Candidate) error {
 
 // Origin is the identity and the last sequence of a stream when an endpoint is activated.
 type Origin struct {
-	Stream     string
-	Created    time.Time // to the microsecond, as the tables have it
-	Sequence   uint64    // of the last message
+	Stream     uuid.UUID
+	Sequence   uint64 // of the last message
 	Partitions int
 }
 
@@ -84,21 +82,21 @@ const (
 	deleteEarlierSQL = `
 		delete from webhook.delivery
 		where endpoint_id = $1
-		  and not (stream = $2 and stream_created = $3 and sequence > $4)`
+		  and not (stream = $2 and sequence > $3)`
 
 	activateSQL = `
 		update webhook.endpoint
-		set state = 'active', stream = $2, stream_created = $3, from_sequence = $4
+		set state = 'active', stream = $2, from_sequence = $3
 		where id = $1
 		  and state = 'adding'`
 
 	// raiseFloorSQL: nothing before the first endpoint is recorded.
 	raiseFloorSQL = `
-		insert into webhook.floor as f (stream, stream_created, partition, sequence)
-		select $2, $3, partition, $4
-		from generate_series(0, $5 - 1) partition
+		insert into webhook.floor as f (stream, partition, sequence)
+		select $2, partition, $3
+		from generate_series(0, $4 - 1) partition
 		where not exists (select from webhook.endpoint where id <> $1 and state <> 'removed')
-		on conflict (stream, stream_created, partition) do update
+		on conflict (stream, partition) do update
 		set sequence = greatest(f.sequence, excluded.sequence)`
 )
 
@@ -112,17 +110,17 @@ func (r *Registry) Activate(ctx context.Context, id uuid.UUID, o Origin) error {
 		if err := excludeFanOuts(ctx, tx); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, deleteEarlierSQL, id, o.Stream, o.Created, int64(o.Sequence)); err != nil {
+		if _, err := tx.Exec(ctx, deleteEarlierSQL, id, o.Stream, int64(o.Sequence)); err != nil {
 			return fmt.Errorf("delete deliveries of earlier events: %w", err)
 		}
-		tag, err := tx.Exec(ctx, activateSQL, id, o.Stream, o.Created, int64(o.Sequence))
+		tag, err := tx.Exec(ctx, activateSQL, id, o.Stream, int64(o.Sequence))
 		switch {
 		case err != nil:
 			return fmt.Errorf("activate webhook endpoint: %w", err)
 		case tag.RowsAffected() == 0:
 			return errNotAdding
 		}
-		if _, err := tx.Exec(ctx, raiseFloorSQL, id, o.Stream, o.Created, int64(o.Sequence), o.Partitions); err != nil {
+		if _, err := tx.Exec(ctx, raiseFloorSQL, id, o.Stream, int64(o.Sequence), o.Partitions); err != nil {
 			return fmt.Errorf("raise the floor of notices: %w", err)
 		}
 		return nil

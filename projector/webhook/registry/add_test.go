@@ -22,13 +22,13 @@ func TestRegister_ThenActivate(t *testing.T) {
 		t.Errorf("endpoint = %+v, want it adding, without the URL's query", e)
 	}
 	h.deliver(c.ID(), 6, 9) // by a fan-out that ran meanwhile
-	h.Exec("insert into webhook.floor values ($1, $2, 1, 3), ($1, $2, 2, 100)", stream, created())
+	h.Exec("insert into webhook.floor values ($1, 1, 3), ($1, 2, 100)", stream())
 	h.deliver(c.ID(), 10, 10)
-	h.Exec("update webhook.delivery set stream_created = '2025-01-01Z' where sequence = 10") // of a stream that was replaced
+	h.Exec("update webhook.delivery set stream = gen_random_uuid() where sequence = 10") // of a stream that was replaced
 	h.Must(h.Activate(t.Context(), c.ID(), origin(7)))
 	h.Want("sequences of deliveries", "8,9", "select string_agg(sequence::text, ',' order by id) from webhook.delivery")
 	h.Want("floors", "7,7,100,7", "select string_agg(sequence::text, ',' order by partition) from webhook.floor")
-	h.Want("origin", "PHONES 7 t", "select concat_ws(' ', stream, from_sequence, stream_created = $1::timestamptz) from webhook.endpoint", created())
+	h.Want("origin", "7 t", "select concat_ws(' ', from_sequence, stream = $1) from webhook.endpoint", stream())
 	if e := h.show(c.ID()); e.State != registry.Active || e.Waiting != 2 {
 		t.Errorf("endpoint = %+v, want it active with 2 waiting", e.Endpoint)
 	}

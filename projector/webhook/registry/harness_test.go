@@ -19,12 +19,11 @@ import (
 func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
 
 const (
-	stream     = "PHONES"
 	partitions = 4
 	url        = "https://hooks.example.com/in?token=hunter2"
 )
 
-func created() time.Time { return time.Date(2026, 3, 1, 0, 0, 0, 123456000, time.UTC) }
+func stream() uuid.UUID { return uuid.MustParse("00000000-0000-4000-8000-00000000000a") }
 
 // harness has a database and an operator's registry.
 type harness struct {
@@ -77,7 +76,7 @@ func (h *harness) registerFor(target registry.Target, sequence uint64) uuid.UUID
 }
 
 func origin(sequence uint64) registry.Origin {
-	return registry.Origin{Stream: stream, Created: created(), Sequence: sequence, Partitions: partitions}
+	return registry.Origin{Stream: stream(), Sequence: sequence, Partitions: partitions}
 }
 
 func (h *harness) show(id uuid.UUID) registry.Detail {
@@ -90,18 +89,18 @@ func (h *harness) show(id uuid.UUID) registry.Detail {
 // deliver creates waiting deliveries of sequences from first to last.
 func (h *harness) deliver(endpoint uuid.UUID, first, last int) {
 	h.Helper()
-	h.Exec(`insert into webhook.delivery (endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at)
-		select $1, $2, $3, n, 'evt_' || n, 'call.ended', $4, 'CA' || n, now() from generate_series($5::bigint, $6) n`,
-		endpoint, stream, created(), h.system, first, last)
+	h.Exec(`insert into webhook.delivery (endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at)
+		select $1, $2, n, 'evt_' || n, 'call.ended', $3, 'CA' || n, now() from generate_series($4::bigint, $5) n`,
+		endpoint, stream(), h.system, first, last)
 }
 
 // finish ends a delivery in a state, after one attempt.
 func (h *harness) finish(id int64, state string) {
 	h.Helper()
 	h.Exec(`with d as (delete from webhook.delivery where id = $1 returning *)
-		insert into webhook.finished (id, endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at, cause, attempts,
+		insert into webhook.finished (id, endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, cause, attempts,
 			created_at, state)
-		select id, endpoint_id, stream, stream_created, sequence, event_id, kind, system_id, call_sid, at, cause, 1, created_at, $2 from d`, id, state)
+		select id, endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, cause, 1, created_at, $2 from d`, id, state)
 	h.Exec(`insert into webhook.attempt select endpoint_id, id, now(), case when state = 'delivered' then 200 else 500 end,
 		case when state <> 'delivered' then 'status 500' end, null, 7 from webhook.finished where id = $1`, id)
 }
@@ -117,8 +116,8 @@ func (h *harness) deliveries(q registry.Query) []registry.Delivery {
 // notice records a notice that is fanned out.
 func (h *harness) notice(system uuid.UUID, sequence int, kind webhook.Kind, at time.Time) {
 	h.Helper()
-	h.Exec(`insert into webhook.notice (stream, stream_created, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
-		values ($1, $2, 0, $3, 0, $4, $5, $6, 'CA1', $7)`, stream, created(), sequence, fmt.Sprintf("evt_%d", sequence), kind, system, at)
-	h.Exec(`insert into webhook.fanout values ($1, $2, 0, $3) on conflict (stream, stream_created, partition) do update set sequence = excluded.sequence`,
-		stream, created(), sequence)
+	h.Exec(`insert into webhook.notice (stream, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
+		values ($1, 0, $2, 0, $3, $4, $5, 'CA1', $6)`, stream(), sequence, fmt.Sprintf("evt_%d", sequence), kind, system, at)
+	h.Exec(`insert into webhook.fanout values ($1, 0, $2) on conflict (stream, partition) do update set sequence = excluded.sequence`,
+		stream(), sequence)
 }

@@ -3,7 +3,6 @@
   select n.*
   from webhook.notice n
   join webhook.fanout f on f.stream = n.stream
-    and f.stream_created = n.stream_created
     and f.partition = n.partition
     and f.sequence >= n.sequence
   where n.system_id = any($1)
