@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/projector/rebuild"
+	"callboard/schema/schematest"
 )
 
 // With these variables, the test binary runs a rebuild that kills itself at a percentage of a step.
@@ -250,4 +252,38 @@ func TestRun_ResumesAfterRandomKills(t *testing.T) {
 	h.WaitUntilCaughtUp()
 	stop()
 	h.RequireReplayEquals(want)
+}
+
+// A rebuild that ends at any of its statements is continued by the next one, until one ends by itself.
+func TestRun_InterruptedAtAnyStatement(t *testing.T) {
+	t.Parallel()
+	h := newStoppedHarness(t, sampleEvents(9, 20))
+	want := h.Database.Projection(t)
+	const step = 13 // statements between two interruptions
+	for at := int64(1); ; at += step {
+		ctx, cancel := context.WithCancel(t.Context())
+		var statements atomic.Int64
+		count := func(string, []any) {
+			if statements.Add(1) == at {
+				cancel()
+			}
+		}
+		config := h.config()
+		config.Database = schematest.OpenTracedPool(t, h.Pool, &schematest.Tracer{Statement: count, BatchStatement: count})
+		config.Batch = 20
+		_, err := rebuild.Run(ctx, config, true)
+		cancel()
+		config.Database.Close()
+		h.waitForNoOperation()
+		if err == nil {
+			t.Logf("%d statements without an interruption", statements.Load())
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("interrupted at statement %d: error = %v, want %v", at, err, context.Canceled)
+		}
+	}
+	h.RequireEqualTables("after all interruptions", want)
+	h.requireVerified("after all interruptions")
+	h.requireNoLeftovers()
 }
