@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"callboard/projector/ingest"
+	"callboard/projector/store"
 )
 
 // checkTicks is the interval at which the stream is compared with the positions: 5 s.
@@ -14,13 +15,13 @@ const checkTicks = 10
 
 // checkActor compares the stream with the positions: it may have lost messages that were applied.
 type checkActor struct {
-	*Projector
+	projector  *Projector
 	supervisor *supervisor
 }
 
 // run ends with ctx. A check that fails is repeated: it proves nothing about the stream.
 func (a *checkActor) run(ctx context.Context) {
-	tick := time.NewTicker(checkTicks * a.config.Tick)
+	tick := time.NewTicker(checkTicks * a.projector.config.Tick)
 	defer tick.Stop()
 	for {
 		select {
@@ -30,7 +31,7 @@ func (a *checkActor) run(ctx context.Context) {
 		}
 		if workers := a.supervisor.active(); len(workers) > 0 {
 			if err := a.check(ctx, workers); err != nil && ctx.Err() == nil {
-				a.config.Log.Warn().Err(err).Msg("comparing the stream with the positions failed")
+				a.projector.config.Log.Warn().Err(err).Msg("comparing the stream with the positions failed")
 			}
 		}
 	}
@@ -38,30 +39,33 @@ func (a *checkActor) run(ctx context.Context) {
 
 // check fails the workers whose position doesn't fit the stream. The newest message that any partition knows stands for all of them.
 func (a *checkActor) check(ctx context.Context, workers []*worker) error {
-	newest, fit := workers[0], true
 	// A position that is read later could be above what the answer says about the stream.
+	seen := make(map[*worker]store.Position)
+	newest, fit := workers[0], true
 	for _, w := range workers {
-		w.seen = *w.position.Load()
-		if w.seen.LastMessage > newest.seen.LastMessage {
+		seen[w] = *w.position.Load()
+		if seen[w].LastMessage > seen[newest].LastMessage {
 			newest = w
 		}
 	}
+
 	source := a.supervisor.source
 	info, err := source.Info(ctx)
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", source.Name(), err)
 	}
-	a.metrics.firstSequence.Set(float64(info.State.FirstSeq))
+	a.projector.metrics.firstSequence.Set(float64(info.State.FirstSeq))
 	for _, w := range workers {
-		fit = fit && source.WithinBounds(info, w.seen) && w.registered == newest.registered
+		fit = fit && source.WithinBounds(info, seen[w]) && w.registered == newest.registered
 	}
-	err = source.CheckPosition(ctx, newest.seen, newest.registered)
+	err = source.CheckPosition(ctx, seen[newest], newest.registered)
 	var stop *ingest.StopError
 	if err == nil && fit || err != nil && !errors.As(err, &stop) {
 		return err
 	}
+
 	for _, w := range workers {
-		err := source.CheckPosition(ctx, w.seen, w.registered)
+		err := source.CheckPosition(ctx, seen[w], w.registered)
 		if err != nil && !errors.As(err, &stop) {
 			return err
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"callboard/events"
@@ -25,17 +27,24 @@ var errStalled = errors.New("the consumer stopped delivering although the stream
 
 // clockActor publishes a clock message when none has been delivered for an interval, and looks whether its own are delivered.
 type clockActor struct {
-	*Projector
+	projector  *Projector
 	supervisor *supervisor
 	feed       *feed.SharedFeed
 	stored     uint64    // the last clock message of the stream, as it answered last
 	storedAt   time.Time // when it did
 	failing    bool      // the last attempt failed
+	delivered  map[*worker]delivery
+}
+
+// delivery is what a worker's consumer had delivered when a clock message waited last.
+type delivery struct {
+	count   uint64
+	stalled int // ticks in a row on which a clock message waited and nothing was delivered
 }
 
 // run ends with ctx.
 func (a *clockActor) run(ctx context.Context) {
-	tick := time.NewTicker(a.config.Tick)
+	tick := time.NewTicker(a.projector.config.Tick)
 	defer tick.Stop()
 	due := time.NewTimer(0)
 	defer due.Stop()
@@ -53,32 +62,34 @@ func (a *clockActor) run(ctx context.Context) {
 
 // look fails the members whose consumer has stalled.
 func (a *clockActor) look() {
-	for _, w := range a.supervisor.active() {
-		if w.reconnected() || w.feed.Received(a.stored) {
-			w.stalled = 0
+	workers := a.supervisor.active()
+	for _, w := range workers {
+		d := a.delivered[w]
+		deliveries, receiving := w.feed.Progress()
+		if w.reconnected() || w.feed.Received(a.stored) || !receiving || deliveries != d.count {
+			a.delivered[w] = delivery{count: deliveries}
 			continue
 		}
-		deliveries, receiving := w.feed.Progress()
-		if w.stalled++; !receiving || deliveries != w.deliveries {
-			w.deliveries, w.stalled = deliveries, 0
-		}
-		if w.stalled > maxStalledTicks {
+		d.stalled++
+		a.delivered[w] = d
+		if d.stalled > maxStalledTicks {
 			w.feed.Fail(errStalled)
 		}
 	}
+	maps.DeleteFunc(a.delivered, func(w *worker, _ delivery) bool { return !slices.Contains(workers, w) })
 }
 
 // publishWhenDue publishes a clock message if one is due, and returns how long to wait for the next time.
 func (a *clockActor) publishWhenDue(ctx context.Context) time.Duration {
 	if len(a.supervisor.active()) == 0 {
-		return a.config.Tick
+		return a.projector.config.Tick
 	}
 	last, deliveredAt := a.feed.LastClock()
-	if wait := a.config.Clock - time.Since(deliveredAt); wait > 0 {
+	if wait := a.projector.config.Clock - time.Since(deliveredAt); wait > 0 {
 		return wait
 	}
 	if a.stored > a.feed.Passed() && time.Since(a.storedAt) < maxUndelivered {
-		return a.config.Tick
+		return a.projector.config.Tick
 	}
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -88,21 +99,21 @@ func (a *clockActor) publishWhenDue(ctx context.Context) time.Duration {
 	if deliveredAt.After(a.storedAt) {
 		after = last
 	}
-	newest, err := events.PublishClock(ctx, a.config.JetStream, a.supervisor.source.Name(), after)
+	newest, err := events.PublishClock(ctx, a.projector.config.JetStream, a.supervisor.source.Name(), after)
 	if errors.Is(err, events.ErrClockElsewhere) {
 		err = fmt.Errorf("stream %s: %w", a.supervisor.source.Name(), err)
 	}
 	if err != nil {
 		a.failed(ctx, err)
-		return a.config.Clock
+		return a.projector.config.Clock
 	}
 
 	a.failing = false
 	a.stored, a.storedAt = newest, time.Now()
 	if newest <= a.feed.Passed() {
-		return a.config.Tick // it was delivered, or lies before what this projector reads: the next one follows it
+		return a.projector.config.Tick // it was delivered, or lies before what this projector reads: the next one follows it
 	}
-	return a.config.Clock
+	return a.projector.config.Clock
 }
 
 // failed reports that the stream takes no clock message, once until it takes one again.
@@ -111,7 +122,7 @@ func (a *clockActor) failed(ctx context.Context, err error) {
 		return
 	}
 	if !a.failing {
-		a.config.Log.Warn().Err(err).Msg("clock message not stored: watermarks move with events only")
+		a.projector.config.Log.Warn().Err(err).Msg("clock message not stored: watermarks move with events only")
 	}
 	a.failing = true
 }

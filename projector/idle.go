@@ -14,7 +14,7 @@ import (
 // idleActor moves the positions and the watermarks of the partitions for which only clock messages wait: one transaction for all of them,
 // or one for each on its node where there are nodes. A node that does not answer delays no others.
 type idleActor struct {
-	*Projector
+	projector     *Projector
 	supervisor    *supervisor
 	feed          *feed.SharedFeed
 	separateMoves sync.WaitGroup // the moves of single partitions that have not ended
@@ -29,7 +29,7 @@ func (a *idleActor) run(ctx context.Context) {
 			return
 		case <-a.feed.Clocks():
 		}
-		a.metrics.feedBytes.Set(float64(a.feed.Used()))
+		a.projector.metrics.feedBytes.Set(float64(a.feed.Used()))
 		workers := a.supervisor.active()
 		if err := a.advanceIdlePartitions(ctx, workers); err != nil && ctx.Err() == nil {
 			for _, w := range workers {
@@ -44,7 +44,7 @@ func (a *idleActor) run(ctx context.Context) {
 func (a *idleActor) advanceIdlePartitions(ctx context.Context, workers []*worker) error {
 	limited, cancel := context.WithTimeout(ctx, applyTimeout)
 	defer cancel()
-	nodes, err := a.control.OnNodes(limited)
+	nodes, err := a.projector.control.OnNodes(limited)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (a *idleActor) advanceIdlePartitions(ctx context.Context, workers []*worker
 // ended.
 func (a *idleActor) advanceTogether(ctx context.Context, workers []*worker) error {
 	var moves []store.Move
-	now := a.config.Now()
+	now := a.projector.config.Now()
 	held, clocks := make(map[int16]*worker), make(map[int16]feed.Clock)
 	for _, w := range workers {
 		if w.reconnected() || !w.work.TryLock() {
@@ -71,7 +71,7 @@ func (a *idleActor) advanceTogether(ctx context.Context, workers []*worker) erro
 			held[move.From.Partition], clocks[move.From.Partition] = w, clock
 		}
 	}
-	moved, err := a.control.AdvanceIdle(ctx, moves)
+	moved, err := a.projector.control.AdvanceIdle(ctx, moves)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (a *idleActor) advanceTogether(ctx context.Context, workers []*worker) erro
 
 // advanceOneByOne moves such partitions in a transaction each, without waiting for them.
 func (a *idleActor) advanceOneByOne(ctx context.Context, workers []*worker) {
-	now := a.config.Now()
+	now := a.projector.config.Now()
 	for _, w := range workers {
 		if w.reconnected() || !w.work.TryLock() {
 			continue // the clock messages are still there, or the last move has not ended
@@ -98,7 +98,7 @@ func (a *idleActor) advanceOneByOne(ctx context.Context, workers []*worker) {
 			if !ok {
 				return
 			}
-			moved, err := a.store.AdvanceIdle(ctx, []store.Move{move})
+			moved, err := a.projector.store.AdvanceIdle(ctx, []store.Move{move})
 			if err != nil {
 				w.fail(err)
 				return
@@ -117,7 +117,7 @@ func (w *worker) planMove(now time.Time) (move store.Move, clock feed.Clock, ok 
 	}
 	from := w.applier.Position
 	to := atClock(from, clock, now)
-	w.metrics.storedAhead(w.partition, clock.StoredAt.Std(), now)
+	w.projector.metrics.storedAhead(w.partition, clock.StoredAt.Std(), now)
 	return store.Move{From: from, To: to}, clock, true
 }
 

@@ -16,7 +16,7 @@ const journalInterval = 30 * time.Second
 // journalActor applies key revocations and expiries again that the database has lost. A failover breaks the session's connection, so each
 // session begins with it.
 type journalActor struct {
-	*Projector
+	projector *Projector
 	reader    journal.Reader
 	timeline  bool   // recorded
 	lastError string // the text of the latest error; empty after a success
@@ -40,7 +40,7 @@ func (a *journalActor) run(ctx context.Context) {
 // report logs an error once for as long as its text does not change.
 func (a *journalActor) report(err error) {
 	if a.lastError != err.Error() {
-		a.config.Log.Error().Err(err).Msg("reading the journal of revoked keys failed")
+		a.projector.config.Log.Error().Err(err).Msg("reading the journal of revoked keys failed")
 	}
 	a.lastError = err.Error()
 }
@@ -49,12 +49,12 @@ func (a *journalActor) read(ctx context.Context) error {
 	if err := withApplyTimeout(ctx, a.recordTimeline); err != nil {
 		return err
 	}
-	unreadable, err := a.reader.Read(ctx, a.config.JetStream, func(entries []journal.Entry) error {
+	unreadable, err := a.reader.Read(ctx, a.projector.config.JetStream, func(entries []journal.Entry) error {
 		return withApplyTimeout(ctx, func(ctx context.Context) error { return a.withdraw(ctx, entries) })
 	})
-	a.metrics.journalRead(err == nil)
+	a.projector.metrics.journalRead(err == nil)
 	if unreadable > 0 {
-		a.config.Log.Error().Int("messages", unreadable).Msg("messages of the journal of revoked keys not readable")
+		a.projector.config.Log.Error().Int("messages", unreadable).Msg("messages of the journal of revoked keys not readable")
 	}
 	return err
 }
@@ -64,17 +64,17 @@ func (a *journalActor) recordTimeline(ctx context.Context) error {
 	if a.timeline {
 		return nil
 	}
-	t, err := a.control.RecordTimeline(ctx)
+	t, err := a.projector.control.RecordTimeline(ctx)
 	if err != nil {
 		return err
 	}
 	a.timeline = true
 	if t.Changed() {
 		replayed := uint64(0)
-		if newest := a.newest.Load(); newest > t.Position {
+		if newest := a.projector.newest.Load(); newest > t.Position {
 			replayed = newest - t.Position
 		}
-		a.config.Log.Warn().Int64("timeline", t.Current).Int64("previous", t.Previous).Uint64("position", t.Position).Uint64("replayed", replayed).
+		a.projector.config.Log.Warn().Int64("timeline", t.Current).Int64("previous", t.Previous).Uint64("position", t.Position).Uint64("replayed", replayed).
 			Msg("database timeline changed")
 	}
 	return nil
@@ -85,9 +85,9 @@ func (a *journalActor) withdraw(ctx context.Context, entries []journal.Entry) er
 	for i, e := range entries {
 		list[i] = store.Withdrawal{Key: e.ID, RevokedAt: e.RevokedAt, ExpiresAt: e.ExpiresAt}
 	}
-	changed, err := a.control.Withdraw(ctx, list)
+	changed, err := a.projector.control.Withdraw(ctx, list)
 	for _, id := range changed {
-		a.config.Log.Warn().Stringer("key_id", id).Msg("key revocation applied again: missing after a failover")
+		a.projector.config.Log.Warn().Stringer("key_id", id).Msg("key revocation applied again: missing after a failover")
 	}
 	return err
 }

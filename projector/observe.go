@@ -52,13 +52,13 @@ func (p *Projector) observeDatabase(ctx context.Context) {
 // many at once would delay the requests with which partitions start. The workers can't count by themselves: they are busy with a batch just when
 // the number matters.
 type pendingActor struct {
-	*Projector
+	projector  *Projector
 	supervisor *supervisor
 }
 
 // run ends with ctx.
 func (a *pendingActor) run(ctx context.Context) {
-	every(ctx, pendingTicks*a.config.Tick, func(ctx context.Context) {
+	every(ctx, pendingTicks*a.projector.config.Tick, func(ctx context.Context) {
 		for _, w := range a.supervisor.active() {
 			a.observe(ctx, w)
 		}
@@ -74,7 +74,7 @@ func (a *pendingActor) observe(ctx context.Context, w *worker) {
 			return
 		}
 	}
-	a.supervisor.ifActive(w, func() { a.metrics.pending.WithLabelValues(label(w.partition)).Set(float64(pending)) })
+	a.supervisor.ifActive(w, func() { a.projector.metrics.pending.WithLabelValues(label(w.partition)).Set(float64(pending)) })
 }
 
 // countPending counts the partition's messages above the position: the server tells a new consumer how many there are. Its requests have the

@@ -135,11 +135,11 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	shared := feed.NewSharedFeed(feed.Config{Conn: p.config.JetStream.Conn(), Stream: source, Partitions: count, Bytes: p.config.FeedBytes})
 	supervisor := newSupervisor(p, source, shared, share)
-	idle := &idleActor{Projector: p, supervisor: supervisor, feed: shared}
-	clock := &clockActor{Projector: p, supervisor: supervisor, feed: shared}
-	check := &checkActor{Projector: p, supervisor: supervisor}
-	pending := &pendingActor{Projector: p, supervisor: supervisor}
-	keys := &journalActor{Projector: p}
+	idle := &idleActor{projector: p, supervisor: supervisor, feed: shared}
+	clock := &clockActor{projector: p, supervisor: supervisor, feed: shared, delivered: make(map[*worker]delivery)}
+	check := &checkActor{projector: p, supervisor: supervisor}
+	pending := &pendingActor{projector: p, supervisor: supervisor}
+	keys := &journalActor{projector: p}
 	var actors sync.WaitGroup
 	for _, run := range []func(context.Context){shared.Run, idle.run, clock.run, check.run, pending.run, keys.run} {
 		actors.Go(func() { run(ctx) })
