@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -64,7 +65,12 @@ func DropVerification(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
-	return execute(ctx, tx, statements)
+	err = execute(ctx, tx, statements)
+	if HasCode(err, pgerrcode.InsufficientPrivilege) {
+		return fmt.Errorf("an interrupted command of another user has left tables in the schema %s: run 'callboard verify' as that user: %w",
+			Verification, err)
+	}
+	return err
 }
 
 // MakeLive makes the generation the live one. There must be no live generation.
