@@ -99,19 +99,23 @@ bench: ## Measure throughput beside a bare baseline of the same run
 	go test ./projector/... ./events -run '^$$' -bench .
 
 .PHONY: bench/read
-bench/read: ## Compare report and list pages of the reader with those of bare servers; needs wrk, takes an hour
+bench/read: ## Compare report and list pages of the reader with those of a bare server; needs wrk, takes half an hour
 	go test ./cmd/load -run 'TestRead$$' -read -count=1 -timeout 3h -v $(FLAGS)
 
 .PHONY: bench/write
 bench/write: ## Measure the projector and rebuilds beside bare writes of the same rows; takes an hour
-	go test ./cmd/load -run 'TestWrite$$|TestRebuild$$' -write -count=1 -timeout 3h -v $(FLAGS)
+	go test ./cmd/load -run 'TestWrite$$' -write -count=1 -timeout 3h -v $(FLAGS)
+
+.PHONY: bench/webhooks
+bench/webhooks: ## Measure how soon and how fast webhooks are sent, and what they cost the projector
+	go test ./cmd/load -run 'TestWebhooks$$' -webhooks -count=1 -timeout 2h -v $(FLAGS)
 
 .PHONY: bench/capacity
 bench/capacity: ## Measure what a sizing needs, with one and three NATS servers, and on Citus where it is installed; needs wrk
 	go test ./cmd/load -run 'TestCapacity$$' -capacity -count=1 -timeout 2h -v -calls 15000 $(FLAGS)
 
 .PHONY: load/read
-load/read: ## Load readers with hostile and slow clients, large pages, renames, a million calls; needs wrk, takes an hour
+load/read: ## Load readers with the largest requests, busy processors and a million calls; takes half an hour
 	go test ./cmd/load -run TestLoad -load -count=1 -timeout 3h -v $(FLAGS)
 	CALLBOARD_TEST_LONG=1 go test ./readapi/limit -run TestTake_LeaderChanges -count=1 -v
 

@@ -11,8 +11,6 @@ import (
 	"net/url"
 	"os"
 	"strconv"
-	"strings"
-	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,16 +22,30 @@ import (
 	"callboard/cmd/connection"
 )
 
-// bareRole is a child that is a bare server: one statement, its typed rows as JSON, and nothing else. It has no keys, budgets, audit, logs,
-// names of references or cursors. Its encoder is as fast as a plain one can be: it writes each row before it reads the next, without
-// reflection.
+// bareRole is a child that is a bare server: one statement, its typed rows as JSON, and nothing else. It has no keys,
+// budgets, audit, logs, names of references or cursors. Its encoder is as fast as a plain one can be: it writes each
+// row before it reads the next, without reflection.
 const (
 	bareRole = "bare"
 	bareURL  = "CALLBOARD_LOAD_POSTGRES"
 )
 
-// startBare starts a bare server as a process and returns its URL. If the plan is pinned, its sessions have the settings of the reader's.
-func (i *installation) startBare(name string, pinned bool) (server *process, base string) {
+// The columns that a report row is made from, and those of the call log list.
+const (
+	reportColumns = `id, call_sid, parent_call_sid, direction, start_time, end_time, duration, created_at, updated_at,
+		from_party, from_display, from_number, from_name, to_party, to_display, to_number, forwarded_from, status, outcome,
+		call_outcome_code, is_converted, conversion_value, outcome_source, category, overall_sentiment,
+		overall_sentiment_score, employee_sentiment, employee_sentiment_score, customer_sentiment,
+		customer_sentiment_score, sentiment_source, scorecard_score, representative_state, representative_id,
+		representative_confidence, representative_source, recording_sid, recording_duration, transcription_status,
+		transcript_text_bytes, call_group_id, answered_by_extension_id, from_extension_id, is_emergency, is_edited, tags,
+		route_summary`
+	listColumns = `id, system_id, call_sid, parent_call_sid, direction, status, outcome, from_party, from_name, to_party,
+		created_at, start_time, end_time, duration, recording_sid, recording_duration`
+)
+
+// startBare starts a bare server as a process and returns its URL. Its sessions have the settings of the reader's.
+func (i *installation) startBare() (server *process, base string) {
 	i.Helper()
 	u, err := url.Parse(i.postgres.UserURL("callboard_reader", i.password, i.database))
 	if err != nil {
@@ -41,23 +53,17 @@ func (i *installation) startBare(name string, pinned bool) (server *process, bas
 	}
 	values := u.Query()
 	values.Set("pool_max_conns", "16") // as the reader has by default
-	if pinned {
-		for name, value := range connection.ReaderSettings(nil) {
-			values.Set(name, value)
-		}
+	for name, value := range connection.ReaderSettings(nil) {
+		values.Set(name, value)
 	}
 	u.RawQuery = values.Encode()
-	server = startProcess(i, name, os.Args[0], map[string]string{childRole: bareRole, bareURL: u.String()})
+	server = startProcess(i, "bare", os.Args[0], map[string]string{childRole: bareRole, bareURL: u.String()})
 	return server, "http://" + server.Await(`listening on (\S+)`)[1]
 }
 
 // serveBare serves until the process is killed.
 func serveBare() error {
-	config, err := pgxpool.ParseConfig(os.Getenv(bareURL))
-	if err != nil {
-		return err
-	}
-	pool, err := pgxpool.NewWithConfig(background(), config)
+	pool, err := pgxpool.New(background(), os.Getenv(bareURL))
 	if err != nil {
 		return err
 	}
@@ -68,97 +74,85 @@ func serveBare() error {
 	}
 	fmt.Println("listening on", listener.Addr())
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /report", typedPage(pool, reportColumns(), oldestFirst))
-	mux.HandleFunc("GET /list", typedPage(pool, listColumns(), newestFirst))
-	mux.HandleFunc("GET /json", jsonPage(pool, reportColumns()))
+	mux.HandleFunc("GET /report", barePage(pool, reportColumns, "created_at, id"))
+	mux.HandleFunc("GET /list", barePage(pool, listColumns, "created_at desc, id desc"))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	return server.Serve(listener)
 }
 
-// bareArguments returns the parameters of a bare server's request.
-func bareArguments(r *http.Request) (arguments []any, err error) {
-	var system pgtype.UUID
-	if err := system.Scan(r.FormValue("system")); err != nil {
-		return nil, err
-	}
-	arguments = append(arguments, system)
-	for _, name := range []string{"from", "until"} {
-		at, err := time.Parse(time.RFC3339, r.FormValue(name))
-		if err != nil {
-			return nil, err
-		}
-		arguments = append(arguments, at)
-	}
-	return arguments, nil
-}
-
-// column is a column of a bare server's rows.
-type column struct {
-	member, name string
-	value        func() any // returns a new variable of the column's type
-}
-
-func typed[T any]() any { return new(T) }
-
-// selectSQL returns the statement of a page. In JSON's, the columns have the names of members.
-func selectSQL(columns []column, order string, members bool) string {
-	var list []string
-	for _, c := range columns {
-		name := c.name
-		if members {
-			name += ` as "` + c.member + `"`
-		}
-		list = append(list, name)
-	}
-	return "select " + strings.Join(list, ", ") + " from projection.call_log where system_id = $1 and created_at >= $2 and created_at < $3 order by " +
-		order + " limit " + strconv.Itoa(pageRows)
-}
-
-// The orders of pages.
-const (
-	oldestFirst = "created_at, id"
-	newestFirst = "created_at desc, id desc"
-)
-
-// typedPage answers with a page of typed rows.
-func typedPage(pool *pgxpool.Pool, columns []column, order string) http.HandlerFunc {
-	sql := selectSQL(columns, order, false)
+// barePage answers with a page of rows.
+func barePage(pool *pgxpool.Pool, columns, order string) http.HandlerFunc {
+	sql := "select " + columns + ` from projection.call_log
+		where system_id = $1 and created_at >= $2 and created_at < $3 order by ` + order + " limit " + strconv.Itoa(pageRows)
 	return func(w http.ResponseWriter, r *http.Request) {
-		arguments, err := bareArguments(r)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		rows, _ := pool.Query(r.Context(), sql, arguments...)
-		values := make([]any, len(columns))
-		for i, c := range columns {
-			values[i] = c.value()
-		}
-		b := append(make([]byte, 0, 128<<10), `{"data":[`...)
-		_, err = pgx.ForEachRow(rows, values, func() error {
-			b = append(appendRow(b, columns, values), ',')
-			return nil
-		})
+		body, err := readBare(pool, sql, r)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(append(bytes.TrimSuffix(b, []byte(",")), "]}"...)) // the client may have left
+		_, _ = w.Write(body) // the client may have left
 	}
 }
 
-func appendRow(b []byte, columns []column, values []any) []byte {
-	before := `{"`
-	for i, c := range columns {
-		b = append(append(append(b, before...), c.member...), `":`...)
-		before = `,"`
-		b = appendValue(b, values[i])
+func readBare(pool *pgxpool.Pool, sql string, r *http.Request) (body []byte, err error) {
+	system, err := uuid.Parse(r.FormValue("system"))
+	if err != nil {
+		return nil, err
 	}
-	return append(b, '}')
+	from, err := time.Parse(time.RFC3339, r.FormValue("from"))
+	if err != nil {
+		return nil, err
+	}
+	until, err := time.Parse(time.RFC3339, r.FormValue("until"))
+	if err != nil {
+		return nil, err
+	}
+
+	rows, err := pool.Query(r.Context(), sql, system.String(), from, until)
+	if err != nil {
+		return nil, err
+	}
+	fields := rows.FieldDescriptions()
+	values := make([]any, len(fields))
+	for i, field := range fields {
+		values[i] = newValue(field.DataTypeOID)
+	}
+	body = append(make([]byte, 0, 128<<10), `{"data":[`...)
+	_, err = pgx.ForEachRow(rows, values, func() error {
+		before := `{"`
+		for i, field := range fields {
+			body = append(append(append(body, before...), field.Name...), `":`...)
+			body = appendValue(body, values[i])
+			before = `,"`
+		}
+		body = append(body, "},"...)
+		return nil
+	})
+	return append(bytes.TrimSuffix(body, []byte(",")), "]}"...), err
 }
 
-// appendValue writes a value of one of the columns' types.
+// newValue returns a variable for the values of a column.
+func newValue(oid uint32) any {
+	switch oid {
+	case pgtype.UUIDOID:
+		return new(pgtype.UUID)
+	case pgtype.TimestamptzOID:
+		return new(pgtype.Timestamptz)
+	case pgtype.Int4OID:
+		return new(pgtype.Int4)
+	case pgtype.Float8OID:
+		return new(pgtype.Float8)
+	case pgtype.BoolOID:
+		return new(pgtype.Bool)
+	case pgtype.JSONOID:
+		return new(json.RawMessage)
+	default:
+		return new(pgtype.Text)
+	}
+}
+
+// appendValue writes a value as JSON.
 func appendValue(b []byte, value any) []byte {
 	switch v := value.(type) {
 	case *pgtype.Text:
@@ -189,149 +183,6 @@ func appendValue(b []byte, value any) []byte {
 		}
 	case *json.RawMessage:
 		return append(b, *v...)
-	default:
-		panic(fmt.Sprintf("a column of type %T", value))
 	}
 	return append(b, "null"...)
-}
-
-// jsonPage answers with a page that PostgreSQL makes.
-func jsonPage(pool *pgxpool.Pool, columns []column) http.HandlerFunc {
-	sql := "select json_build_object('data', coalesce(json_agg(page), '[]')) from (" + selectSQL(columns, oldestFirst, true) + ") page"
-	return func(w http.ResponseWriter, r *http.Request) {
-		arguments, err := bareArguments(r)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		rows, _ := pool.Query(r.Context(), sql, arguments...)
-		body, err := pgx.CollectOneRow(rows, pgx.RowTo[[]byte])
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(body) // the client may have left
-	}
-}
-
-// reportColumns are the 47 columns that a report row is made from.
-func reportColumns() []column {
-	return []column{
-		{"id", "id", typed[pgtype.UUID]},
-		{"callSid", "call_sid", typed[pgtype.Text]},
-		{"parentCallSid", "parent_call_sid", typed[pgtype.Text]},
-		{"direction", "direction", typed[pgtype.Text]},
-		{"startTime", "start_time", typed[pgtype.Timestamptz]},
-		{"endTime", "end_time", typed[pgtype.Timestamptz]},
-		{"durationSeconds", "duration", typed[pgtype.Int4]},
-		{"createdAt", "created_at", typed[pgtype.Timestamptz]},
-		{"updatedAt", "updated_at", typed[pgtype.Timestamptz]},
-		{"from", "from_party", typed[pgtype.Text]},
-		{"fromDisplay", "from_display", typed[pgtype.Text]},
-		{"fromNumber", "from_number", typed[pgtype.Text]},
-		{"fromName", "from_name", typed[pgtype.Text]},
-		{"to", "to_party", typed[pgtype.Text]},
-		{"toDisplay", "to_display", typed[pgtype.Text]},
-		{"toNumber", "to_number", typed[pgtype.Text]},
-		{"forwardedFrom", "forwarded_from", typed[pgtype.Text]},
-		{"status", "status", typed[pgtype.Text]},
-		{"outcome", "outcome", typed[pgtype.Text]},
-		{"callOutcomeCode", "call_outcome_code", typed[pgtype.Text]},
-		{"isConverted", "is_converted", typed[pgtype.Bool]},
-		{"conversionValue", "conversion_value", typed[pgtype.Text]},
-		{"outcomeSource", "outcome_source", typed[pgtype.Text]},
-		{"categoryCode", "category", typed[pgtype.Text]},
-		{"overallSentimentCode", "overall_sentiment", typed[pgtype.Text]},
-		{"overallSentimentScore", "overall_sentiment_score", typed[pgtype.Float8]},
-		{"employeeSentimentCode", "employee_sentiment", typed[pgtype.Text]},
-		{"employeeSentimentScore", "employee_sentiment_score", typed[pgtype.Float8]},
-		{"customerSentimentCode", "customer_sentiment", typed[pgtype.Text]},
-		{"customerSentimentScore", "customer_sentiment_score", typed[pgtype.Float8]},
-		{"sentimentSource", "sentiment_source", typed[pgtype.Text]},
-		{"scorecardScore", "scorecard_score", typed[pgtype.Float8]},
-		{"representativeState", "representative_state", typed[pgtype.Text]},
-		{"representativeId", "representative_id", typed[pgtype.UUID]},
-		{"representativeConfidence", "representative_confidence", typed[pgtype.Float8]},
-		{"representativeSource", "representative_source", typed[pgtype.Text]},
-		{"recordingSid", "recording_sid", typed[pgtype.Text]},
-		{"recordingDurationSeconds", "recording_duration", typed[pgtype.Int4]},
-		{"transcriptionStatus", "transcription_status", typed[pgtype.Text]},
-		{"transcriptTextBytes", "transcript_text_bytes", typed[pgtype.Int4]},
-		{"callGroupId", "call_group_id", typed[pgtype.UUID]},
-		{"answeredByExtensionId", "answered_by_extension_id", typed[pgtype.UUID]},
-		{"fromExtensionId", "from_extension_id", typed[pgtype.UUID]},
-		{"isEmergency", "is_emergency", typed[pgtype.Bool]},
-		{"isEdited", "is_edited", typed[pgtype.Bool]},
-		{"tags", "tags", typed[json.RawMessage]},
-		{"routeSummary", "route_summary", typed[pgtype.Text]},
-	}
-}
-
-// listColumns are the columns of the call log list.
-func listColumns() []column {
-	return []column{
-		{"id", "id", typed[pgtype.UUID]},
-		{"phoneSystemId", "system_id", typed[pgtype.UUID]},
-		{"callSid", "call_sid", typed[pgtype.Text]},
-		{"parentCallSid", "parent_call_sid", typed[pgtype.Text]},
-		{"direction", "direction", typed[pgtype.Text]},
-		{"status", "status", typed[pgtype.Text]},
-		{"outcome", "outcome", typed[pgtype.Text]},
-		{"from", "from_party", typed[pgtype.Text]},
-		{"fromName", "from_name", typed[pgtype.Text]},
-		{"to", "to_party", typed[pgtype.Text]},
-		{"createdAt", "created_at", typed[pgtype.Timestamptz]},
-		{"startTime", "start_time", typed[pgtype.Timestamptz]},
-		{"endTime", "end_time", typed[pgtype.Timestamptz]},
-		{"duration", "duration", typed[pgtype.Int4]},
-		{"recordingSid", "recording_sid", typed[pgtype.Text]},
-		{"recordingDuration", "recording_duration", typed[pgtype.Int4]},
-	}
-}
-
-// listRow is a row of the call log list.
-type listRow struct {
-	ID, PhoneSystemID           uuid.UUID
-	CallSid                     string
-	ParentCallSid               *string
-	Direction, Status, From, To string
-	Outcome, FromName           *string
-	CreatedAt                   time.Time
-	StartTime, EndTime          *time.Time
-	Duration, RecordingDuration *int
-	RecordingSid                *string
-}
-
-// sharedReportRow is what all answers with report rows have under the same names.
-type sharedReportRow struct {
-	ID                  string
-	CallSid             string
-	ParentCallSid       *string
-	Direction           string
-	StartTime, EndTime  *time.Time
-	DurationSeconds     *int32
-	CreatedAt           time.Time
-	UpdatedAt           time.Time
-	From, To            string
-	FromName            *string
-	Status              string
-	Outcome             *string
-	IsConverted         bool
-	ConversionValue     *string
-	ScorecardScore      *float64
-	RecordingSid        *string
-	TranscriptionStatus string
-	Tags                []map[string]any
-	RouteSummary        *string
-}
-
-// decodeRows decodes a page's rows.
-func decodeRows[T any](tb testing.TB, body []byte) []T {
-	tb.Helper()
-	var page struct{ Data []T }
-	if err := json.Unmarshal(body, &page); err != nil {
-		tb.Fatalf("%v: %.200s", err, body)
-	}
-	return page.Data
 }

@@ -1,16 +1,18 @@
-// Package load measures the write path and the read path, and loads the latter, with the programs as processes. The normal test suite runs
-// only the check that all servers of the comparison return the same rows.
+// Package load measures the write path, the read path and webhooks, and loads the reader, with the programs as
+// processes. The normal test suite runs none of it.
 //
-//	wrk ──> readapi ──────┬──> PostgreSQL <── projector <── NATS <── events
-//	        bare servers ─┘
+//	wrk ──> readapi ─────┬──> PostgreSQL <── projector <── NATS <── events
+//	        bare server ─┘
 //
-// -read compares pages of the reader with those of bare servers: net/http and pgx, without keys, budgets, audit and logs. Every figure is
-// a median of several rounds in one run, because figures of different runs and machines can't be compared.
+//	-read      pages of the reader beside those of a bare server: net/http and pgx, without keys, budgets, audit and logs
+//	-write     a backlog in the projector beside bare upserts of the same rows; a rebuild; how soon an event is visible
+//	-capacity  what a sizing needs, for several topologies
+//	-webhooks  how soon and how fast webhooks are sent, and what they cost the projector
+//	-load      clients that a reader must withstand, and every read with a million calls
 //
-// -write measures how fast the projector works off a backlog, beside bare upserts of the same rows and beside consumers that commit each
-// event. It measures how soon an event is visible. It compares rebuilds and verifications with copying and indexing the same rows.
+// Every figure is a median of several rounds in one run, because figures of different runs and machines can't be
+// compared. What -load counts is checked. What is timed is printed and not checked.
 //
-// -load runs clients that a reader must withstand. What these tests count is checked. What they time is printed and not checked.
-//
-// All of it needs Linux, where the processor time and the memory of processes are read from /proc; the read path needs wrk, too.
+// All of it needs Linux, where the processor time and the memory of processes are read from /proc. -read and -capacity
+// need wrk, too.
 package load

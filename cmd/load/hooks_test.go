@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,10 +32,8 @@ type hooks struct {
 	registry *registry.Registry
 	vault    *vault.Vault
 	systems  []uuid.UUID
-	ids      []uuid.UUID // of their endpoints
 	receiver *httptest.Server
-	ca       string      // a file
-	refusing atomic.Bool // all endpoints refuse
+	ca       string // a file
 
 	mu    sync.Mutex
 	at    map[string]time.Time // of the first request, by callSid
@@ -54,7 +51,8 @@ const (
 // newHooks registers endpoints. behaviour returns that of the n-th.
 func newHooks(i *installation, endpoints int, behaviour func(n int) string) *hooks {
 	i.Helper()
-	h := &hooks{installation: i, registry: registry.New(schematest.OpenPool(i, i.postgres.UserURL("callboard_operator", i.password, i.database)), "load"), at: make(map[string]time.Time)}
+	operator := schematest.OpenPool(i, i.postgres.UserURL("callboard_operator", i.password, i.database))
+	h := &hooks{installation: i, registry: registry.New(operator, "load"), at: make(map[string]time.Time)}
 	h.vault = vaulttest.New(i, i.secret)
 	h.receiver = eventstest.StartTLS(i, http.HandlerFunc(h.receive), eventstest.WithHTTP2)
 	h.ca = filepath.Join(i.TempDir(), "ca.pem")
@@ -97,7 +95,6 @@ func (h *hooks) register(behaviour string) {
 	if err := h.registry.Activate(h.Context(), c.ID(), origin); err != nil {
 		h.Fatal(err)
 	}
-	h.ids = append(h.ids, c.ID())
 }
 
 func (h *hooks) startSender(name string) *process {
@@ -115,7 +112,7 @@ func (h *hooks) receive(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, hangs):
 		<-r.Context().Done()
 		return
-	case strings.HasSuffix(r.URL.Path, refuses) || h.refusing.Load():
+	case strings.HasSuffix(r.URL.Path, refuses):
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}

@@ -320,32 +320,6 @@ func (i *installation) startReader(name string, settings map[string]string) *rea
 	return r
 }
 
-// metric returns the sum of a metric's values whose labels contain a text.
-func (r *reader) metric(name, labels string) (sum float64) {
-	r.Helper()
-	_, body, err := get(r.Context(), http.DefaultClient, r.admin+"/metrics", "")
-	if err != nil {
-		r.Fatal(err)
-	}
-	found := false
-	for line := range strings.Lines(string(body)) {
-		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		family, rest, _ := strings.Cut(series, "{")
-		if family != name || !strings.Contains(rest, labels) {
-			continue
-		}
-		n, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			r.Fatalf("%s: %v", line, err)
-		}
-		sum, found = sum+n, true
-	}
-	if !found {
-		r.Fatalf("%s has no metric %s with %q", r.Name(), name, labels)
-	}
-	return sum
-}
-
 // issueKeys issues a key for each of the phone systems.
 func (i *installation) issueKeys(tier access.Tier, systems ...uuid.UUID) []access.IssuedKey {
 	i.Helper()

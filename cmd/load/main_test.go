@@ -12,8 +12,8 @@ import (
 
 //nolint:gochecknoglobals // flags are
 var (
-	readFlag     = flag.Bool("read", false, "compare pages of the reader with those of bare servers")
-	writeFlag    = flag.Bool("write", false, "measure the projector beside bare upserts and plain consumers")
+	readFlag     = flag.Bool("read", false, "compare pages of the reader with those of a bare server")
+	writeFlag    = flag.Bool("write", false, "measure the projector and rebuilds beside bare upserts")
 	webhooksFlag = flag.Bool("webhooks", false, "measure how soon and how fast webhooks are sent, and what they cost the projector")
 	capacityFlag = flag.Bool("capacity", false, "measure what a sizing needs")
 	loadFlag     = flag.Bool("load", false, "run the load tests")
@@ -29,13 +29,9 @@ var (
 const childRole = "CALLBOARD_LOAD_CHILD"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(childRole) {
-	case bareRole:
+	if os.Getenv(childRole) == bareRole {
 		fmt.Fprintln(os.Stderr, serveBare())
 		os.Exit(1)
-	case busyRole:
-		for { //nolint:staticcheck // it is to use a processor
-		}
 	}
 	code := m.Run()
 	if err := programs.Remove(); err != nil {
@@ -49,22 +45,5 @@ func needLoad(tb testing.TB) {
 	tb.Helper()
 	if !*loadFlag {
 		tb.Skip("run it with -load")
-	}
-}
-
-// busyRole is a child that uses a processor until it is killed.
-const busyRole = "busy"
-
-// startBusyLoops starts processes that compete for the processors until stop is called.
-func startBusyLoops(tb testing.TB, n int) (stop func()) {
-	tb.Helper()
-	var loops []*process
-	for i := range n {
-		loops = append(loops, startProcess(tb, fmt.Sprintf("busy-%d", i), os.Args[0], map[string]string{childRole: busyRole}))
-	}
-	return func() {
-		for _, p := range loops {
-			p.KillIfRunning()
-		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/events/sample"
-	"callboard/projector/webhook/registry"
 )
 
 const (
@@ -20,12 +19,6 @@ const (
 	// hooksBacklog is how many webhooks wait when the rate of senders is measured, for hooksEndpoints endpoints.
 	hooksBacklog   = 20_000
 	hooksEndpoints = 16
-
-	// replayedHooks last for longer than the measurement, at 50 a second.
-	replayedHooks = 3000
-
-	// deadBacklog is how many webhooks wait for an endpoint that refuses.
-	deadBacklog = 100_000
 )
 
 // TestWebhooks measures how soon webhooks arrive, how many senders send a second, and what notices cost the projector. It prints medians and
@@ -36,9 +29,7 @@ func TestWebhooks(t *testing.T) {
 	}
 	t.Run("latency, 1 endpoint", hookLatency(1, 0))
 	t.Run("latency, 1000 endpoints, of which 20 hang and 20 refuse", hookLatency(1000, 20))
-	t.Run("latency beside a replay", measureHookReplay)
 	t.Run("rate", measureHookRate)
-	t.Run("dead endpoint", measureDeadEndpoint)
 	t.Run("cost", measureNoticeCost)
 }
 
@@ -65,42 +56,16 @@ func hookLatency(endpoints, bad int) func(*testing.T) {
 		})
 		sender := h.startSender("webhooks")
 		h.warmUp(2 * bad)
-		f := h.rounds(2 * bad)
+		var f figures
+		for range *roundsFlag {
+			latencies := h.latencies(2 * bad)
+			f.add("ms from the acknowledgement to the request, p50 (at most 30)", percentile(latencies, 50).Seconds()*1000)
+			f.add("ms from the acknowledgement to the request, p99 (at most 100)", percentile(latencies, 99).Seconds()*1000)
+		}
 		_, highest := memory(sender)
 		f.add("MiB of memory of the sender, at most", float64(highest))
 		t.Logf("%d events/s, medians of %d rounds of %s\n%s", hooksPerSecond, *roundsFlag, *durationFlag, f.medians())
 	}
-}
-
-// rounds measures the latencies of the endpoints from an index on.
-func (h *hooks) rounds(healthy int) (f figures) {
-	h.Helper()
-	for range *roundsFlag {
-		latencies := h.latencies(healthy)
-		f.add("ms from the acknowledgement to the request, p50 (at most 30)", percentile(latencies, 50).Seconds()*1000)
-		f.add("ms from the acknowledgement to the request, p99 (at most 100)", percentile(latencies, 99).Seconds()*1000)
-	}
-	return f
-}
-
-// measureHookReplay measures latencies while what was sent before is replayed to the same endpoint.
-func measureHookReplay(t *testing.T) {
-	h := startHooks(t, 1, func(int) string { return accepts })
-	h.startSender("webhooks")
-	h.publishBacklog(replayedHooks)
-	eventstest.Eventually(t, "all webhooks", func() bool {
-		different, _, _ := h.received()
-		return different == replayedHooks
-	})
-	since := query[time.Time](h.installation, "select since from webhook.period")
-	count, err := h.registry.Replay(t.Context(), registry.Replay{Endpoint: h.ids[0], Since: since, Until: time.Now(), Days: 30}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := h.rounds(0)
-	left := query[int64](h.installation, "select count(*) from webhook.delivery where cause = 'replayed'")
-	t.Logf("%d events/s beside a replay of %d, of which %d are left; medians of %d rounds of %s\n%s",
-		hooksPerSecond, count, left, *roundsFlag, *durationFlag, f.medians())
 }
 
 // warmUp waits until the sender has sent something to a healthy endpoint.
@@ -198,25 +163,6 @@ func (h *hooks) publishBacklog(calls int) {
 		h.Fatal(err)
 	}
 	eventstest.Eventually(h, "all notices", func() bool { return notices() == before+int64(calls) })
-}
-
-// measureDeadEndpoint lets many webhooks wait for an endpoint that refuses everything, and then accepts.
-func measureDeadEndpoint(t *testing.T) {
-	h := startHooks(t, 1, func(int) string { return accepts })
-	h.refusing.Store(true)
-	h.publishBacklog(deadBacklog)
-	sender := h.startSender("webhooks")
-	waiting := func() int64 { return query[int64](h.installation, "select count(*) from webhook.delivery") }
-	eventstest.Eventually(t, "all deliveries", func() bool { return waiting() == deadBacklog })
-	eventstest.Eventually(t, "probes", func() bool { return query[int64](h.installation, "select count(*) from webhook.attempt") > 10 })
-	now, _ := memory(sender)
-	attempts := query[int64](h.installation, "select count(*) from webhook.attempt")
-	began := time.Now()
-	h.refusing.Store(false)
-	eventstest.Eventually(t, "all deliveries are sent", func() bool { return waiting() == 0 })
-	_, highest := memory(sender)
-	t.Logf("%d webhooks wait for one endpoint: %d attempts while it refuses; sent within %s of its recovery; %d MiB while waiting, %d MiB at most",
-		deadBacklog, attempts, time.Since(began).Round(time.Second), now, highest)
 }
 
 // measureNoticeCost measures the projector on a backlog without an endpoint and with one, in turns.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +20,40 @@ import (
 
 // readerMemory is the limit of a reader's container in docker-compose.yml, in MiB.
 const readerMemory = 512
+
+// heavyRows is the number of rows of the largest page with transcripts.
+const heavyRows = 25
+
+// heavyPage gives calls of a phone system large transcripts and returns the path of the page that has them: nearly 5.5 MB.
+func (i *installation) heavyPage(system uuid.UUID) string {
+	i.Helper()
+	from := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	given := query[int](i, `
+		with chosen as (
+		  select t.owner_id, row_number() over (order by t.owner_id) as number
+		  from projection.transcript_text t
+		  join projection.call_log c on c.system_id = t.system_id and c.id = t.owner_id
+		  where t.system_id = $1 and t.owner = 'call' and c.transcription_status = 'completed'
+		  limit $2
+		), filled as (
+		  update projection.transcript_text t
+		  set text = (select string_agg(md5(number::text || n), ' ') from generate_series(1, 6450) n), turns = '[]'
+		  from chosen where t.system_id = $1 and t.owner = 'call' and t.owner_id = chosen.owner_id
+		  returning t.owner_id, octet_length(t.text) as bytes, number
+		), moved as (
+		  update projection.call_log c
+		  set created_at = $3::timestamptz + number * interval '1 minute', transcript_text_bytes = bytes, transcript_turns_bytes = 2
+		  from filled where c.system_id = $1 and c.id = filled.owner_id
+		  returning c.id
+		)
+		select count(*) from moved`, system, heavyRows, from)
+	if given != heavyRows {
+		i.Fatalf("calls with large transcripts = %d, want %d", given, heavyRows)
+	}
+	return "/" + system.String() + "/call-log-reports?" + url.Values{
+		"dateFrom": {instant(from)}, "dateTo": {instant(from.AddDate(0, 0, 1))}, "limit": {strconv.Itoa(heavyRows)}, "includeTranscripts": {"true"},
+	}.Encode()
+}
 
 // worstRequests gives the calls and analyses of a phone system the longest texts that an event can have. It returns the
 // paths of the largest requests below the phone systems, by kind.

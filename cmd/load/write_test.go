@@ -3,10 +3,11 @@
 package load_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
-	"strings"
+	"os/exec"
 	"testing"
-	"text/tabwriter"
 	"time"
 
 	"callboard/events"
@@ -19,25 +20,27 @@ const projectorRate = "events/s of the projector"
 // growthOfStream is by how much a backlog grows between two measurements of the rate.
 const growthOfStream = 4
 
-// TestWrite measures how fast the projector works off a backlog, beside bare upserts of the same rows and plain consumers, and how soon an
-// event is visible. It prints medians and checks no figure.
+// TestWrite measures how fast the projector works off a backlog, beside bare upserts of the same rows, how fast a
+// rebuild reads the same stream, and how soon an event is visible. It prints medians and checks no figure.
 func TestWrite(t *testing.T) {
 	if !*writeFlag {
 		t.Skip("run it with -write")
 	}
 	var many float64
-	t.Run(fmt.Sprintf("%d phone systems", *systemsFlag), func(t *testing.T) { many = compareBacklog(t, *systemsFlag, *callsFlag) })
-	for _, systems := range []int{4, 1} {
-		t.Run(fmt.Sprintf("%d phone systems", systems), func(t *testing.T) {
-			t.Logf("%.2f of the rate of %d phone systems (at least 0.9)", compareBacklog(t, systems, *callsFlag)/many, *systemsFlag)
+	for _, backlog := range []struct {
+		systems, calls int
+		atLeast        float64 // of the first one's rate
+	}{
+		{*systemsFlag, *callsFlag, 1}, {4, *callsFlag, 0.9}, {1, *callsFlag, 0.9}, {*systemsFlag, growthOfStream * *callsFlag, 0.77},
+	} {
+		t.Run(fmt.Sprintf("%d phone systems, %d calls", backlog.systems, backlog.calls), func(t *testing.T) {
+			rate := compareBacklog(t, backlog.systems, backlog.calls)
+			if many == 0 {
+				many = rate
+			}
+			t.Logf("%.2f of the first rate (at least %.2f)", rate/many, backlog.atLeast)
 		})
 	}
-	t.Run(fmt.Sprintf("%d times the calls", growthOfStream), func(t *testing.T) {
-		rate := compareBacklog(t, *systemsFlag, growthOfStream**callsFlag)
-		if many > 0 { // the first one ran, too
-			t.Logf("%.2f of the rate of %d calls (at least 0.77)", rate/many, *callsFlag)
-		}
-	})
 	t.Run("live", measureLive)
 }
 
@@ -45,45 +48,16 @@ func TestWrite(t *testing.T) {
 func measureLive(t *testing.T) {
 	i := newInstallation(t, sample.New(sample.Config{Seed: 1, Systems: 1, Calls: *callsFlag}), nil)
 	var f figures
-	for range *roundsFlag {
+	for round := range *roundsFlag {
 		transactions, requests := i.idle()
 		f.add("transactions/s without events (at most 3)", transactions)
 		f.add("JetStream requests/s without events (at most 8)", requests)
-	}
-	for round := range *roundsFlag {
 		latencies := i.publishToVisible(uint64(round) + 2)
 		f.add("ms from publishing to visible, p50", percentile(latencies, 50).Seconds()*1000)
 		f.add("ms from publishing to visible, p99 (at most 10)", percentile(latencies, 99).Seconds()*1000)
 	}
 	t.Logf("%d partitions; %d events/s of one phone system; medians of %d rounds of %s\n%s",
 		events.DefaultPartitions, eventsPerSecond, *roundsFlag, *durationFlag, f.medians())
-}
-
-// figures are measurements by name, a value per round, in the order in which names were added.
-type figures struct {
-	names  []string
-	values map[string][]float64
-}
-
-func (f *figures) add(name string, value float64) {
-	if f.values == nil {
-		f.values = make(map[string][]float64)
-	}
-	if f.values[name] == nil {
-		f.names = append(f.names, name)
-	}
-	f.values[name] = append(f.values[name], value)
-}
-
-// medians returns a line per name.
-func (f *figures) medians() string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, name := range f.names {
-		fmt.Fprintf(w, "%.2f\t  %s\n", median(f.values[name]), name)
-	}
-	_ = w.Flush() // to memory
-	return b.String()
 }
 
 // compareBacklog prints the medians of a company's backlog, and returns the projector's rate in events per second.
@@ -107,15 +81,24 @@ func compareBacklog(t *testing.T, systems, calls int) float64 {
 		f.add("s of processor time of the projector", p.projector.Seconds())
 		f.add("s of processor time of NATS", p.nats.Seconds())
 		f.add("s of processor time of PostgreSQL", p.postgres.Seconds())
+
+		i.startProjector()
+		rebuilt := i.rebuild()
+		f.add("of the projector's rate: a rebuild (at least 1)", float64(rebuilt.Messages)/rebuilt.elapsed.Seconds()/rate)
+		f.add("s of loading", rebuilt.LoadSeconds)
+		f.add("s of indexing", rebuilt.IndexSeconds)
+		f.add("s of comparing", rebuilt.CompareSeconds)
+		f.add("of a rebuild's time: comparing (at most 0.15)", rebuilt.CompareSeconds/rebuilt.elapsed.Seconds())
+		f.add("ms of write pause", 1000*max(rebuilt.SnapshotPauseSeconds, rebuilt.WritePauseSeconds))
+		f.add("MiB of memory of a rebuild (at most 512)", float64(rebuilt.memory))
+		i.projector.KillIfRunning()
+
 		bare := float64(p.rows) / i.upsertBare().Seconds()
 		if n := i.countRows(); n != p.rows {
 			t.Errorf("rows of bare upserts = %d, want %d", n, p.rows)
 		}
 		f.add("rows/s of bare upserts", bare)
 		f.add("of the bare upserts' rows/s (at least 0.62)", rowRate/bare)
-		plain := i.consumePlainly(max(1, published.Events/10))
-		f.add(fmt.Sprintf("events/s of %d plain workers, of a tenth of the stream", plainWorkers), plain)
-		f.add("times the plain workers' events/s (at least 4)", rate/plain)
 		i.dropDatabase()
 	}
 	t.Logf("%d calls in %d phone systems, %d events, %d rows, medians of %d rounds\n%s",
@@ -153,4 +136,38 @@ func (i *installation) countRows() (rows int64) {
 		rows += query[int64](i, "select count(*) from projection."+table)
 	}
 	return rows
+}
+
+// rebuilt is what a rebuild printed and took.
+type rebuilt struct {
+	Messages                                  int64
+	LoadSeconds, IndexSeconds, CompareSeconds float64
+	SnapshotPauseSeconds, WritePauseSeconds   float64
+
+	elapsed time.Duration
+	memory  int64 // the highest resident memory, in MiB
+}
+
+// rebuild runs 'callboard rebuild' beside the projector.
+func (i *installation) rebuild() (r rebuilt) {
+	i.Helper()
+	command := exec.CommandContext(i.Context(), programs.Path(i, "callboard"), "rebuild", "--json")
+	command.Env = append(command.Environ(), "CALLBOARD_NATS_URL="+i.natsURL, "CALLBOARD_POSTGRES_URL="+i.postgres.URL(i.database))
+	var out, errs bytes.Buffer
+	command.Stdout, command.Stderr = &out, &errs
+	began := time.Now()
+	err := command.Start()
+	if err == nil {
+		endWatch := watchMemory(command.Process.Pid)
+		err = command.Wait()
+		r.memory = endWatch()
+	}
+	r.elapsed = time.Since(began)
+	if err == nil {
+		err = json.Unmarshal(out.Bytes(), &r)
+	}
+	if err != nil {
+		i.Fatalf("callboard rebuild: %v\n%s", err, errs.Bytes())
+	}
+	return r
 }
