@@ -64,7 +64,7 @@ func TestReplicas_LeaderIsolated(t *testing.T) {
 	eventstest.Long(t)
 	t.Parallel()
 	h, isolate, alone := newIsolationHarness(t)
-	c := h.startClients()
+	c := h.startClients(false)
 	h.awaitApplied(settleMessages)
 	for range 3 {
 		before := c.responses()
