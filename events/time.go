@@ -98,9 +98,3 @@ func (t Time) Day() Time {
 	}
 	return t - rest
 }
-
-// Month returns the start of the instant's month in UTC.
-func (t Time) Month() Time {
-	year, month, _ := t.Std().Date()
-	return TimeOf(time.Date(year, month, 1, 0, 0, 0, 0, time.UTC))
-}

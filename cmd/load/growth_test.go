@@ -150,11 +150,6 @@ func (i *installation) grow() {
 		i.exec(fmt.Sprintf("insert into projection.%s (%s) select %s from generate_series(1, %d) n cross join projection.%s c %s",
 			table, strings.Join(names, ", "), strings.Join(values, ", "), growth-1, table, where))
 	}
-	i.exec("truncate projection.month_count")
-	i.exec(`insert into projection.month_count (partition, system_id, list, subset, month, count)
-		select partition, system_id, list, subset, date_trunc('month', day)::date as month, sum(count)
-		from projection.day_count
-		group by partition, system_id, list, subset, month`)
 	i.exec("vacuum analyze")
 	i.exec("checkpoint")
 }

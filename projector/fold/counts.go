@@ -6,7 +6,7 @@ import (
 	"callboard/events"
 )
 
-// The lists in day_count and month_count, named after their tables.
+// The lists in day_count, named after their tables.
 const (
 	ListExtension   = "extension"
 	ListPhone       = "phone"
@@ -37,15 +37,6 @@ func (d *Deltas[K]) add(by int64, keys ...K) {
 	for _, key := range keys {
 		(*d)[key] += by
 	}
-}
-
-// MonthCounts returns the changes to month_count: the sums of those to day_count.
-func (s *State) MonthCounts() Deltas[MonthCountKey] {
-	months := make(Deltas[MonthCountKey])
-	for key, n := range s.Counts {
-		months.add(n, MonthCountKey{System: key.System, List: key.List, Subset: key.Subset, Month: key.Day.Month()})
-	}
-	return months
 }
 
 // statusCountKeys returns the counters of a row in a list that can be filtered by status.

@@ -34,7 +34,6 @@ type fixture struct {
 	Recordings        map[fold.RecordingKey]fold.Recording
 	Tombstones        map[fold.TombstoneKey]fold.Tombstone
 	Counts            map[fold.CountKey]int64
-	MonthCounts       map[fold.MonthCountKey]int64
 	References        map[fold.ReferenceKey]int64
 	Directories       map[uuid.UUID]int64
 	DeadLetters       int
@@ -91,7 +90,6 @@ func (f *fixture) apply(batch ...foldtest.TimedEvent) []fold.Outcome {
 	save(f.Recordings, &s.Recordings, func(r fold.Recording) fold.RecordingKey { return r.RecordingKey })
 	save(f.Tombstones, &s.Tombstones, func(r fold.Tombstone) fold.TombstoneKey { return r.TombstoneKey })
 	addDeltas(f.Counts, s.Counts)
-	addDeltas(f.MonthCounts, s.MonthCounts())
 	addDeltas(f.References, s.References)
 	addDeltas(f.Directories, s.Directories)
 	return outcomes
@@ -216,10 +214,8 @@ func (f *fixture) recount() *fixture {
 
 func (f *fixture) count(system uuid.UUID, list string, createdAt events.Time, subsets ...string) {
 	day := events.TimeOf(createdAt.Std().Truncate(24 * 3600e9))
-	month := events.TimeOf(day.Std().AddDate(0, 0, 1-day.Std().Day()))
 	for _, subset := range subsets {
 		f.Counts[fold.CountKey{System: system, List: list, Subset: subset, Day: day}]++
-		f.MonthCounts[fold.MonthCountKey{System: system, List: list, Subset: subset, Month: month}]++
 	}
 }
 

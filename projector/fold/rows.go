@@ -253,14 +253,6 @@ type CountKey struct {
 	Day    events.Time
 }
 
-// MonthCountKey is the key of a row of month_count.
-type MonthCountKey struct {
-	System uuid.UUID
-	List   string      // as in a CountKey
-	Subset string      // as in a CountKey
-	Month  events.Time // its first day
-}
-
 // ReferenceKey is the key of a row of reference_count.
 type ReferenceKey struct {
 	System uuid.UUID

@@ -36,8 +36,7 @@ type State struct {
 	Voicemails        Table[Key, Voicemail]
 	Tombstones        Table[TombstoneKey, Tombstone]
 
-	// Counts and References are the changes to day_count and reference_count. Some of them can be zero. Those to month_count follow from
-	// Counts.
+	// Counts and References are the changes to day_count and reference_count. Some of them can be zero.
 	Counts     Deltas[CountKey]
 	References Deltas[ReferenceKey]
 

@@ -42,7 +42,7 @@ func newTables() *tables {
 		t.agentConfigs.relation(), t.callGroups.relation(), t.callMenus.relation(), t.representatives.relation(),
 		t.classifications.relation(), t.callLogs.relation(), extensionCalls().relation(), t.transcripts.relation(),
 		transcriptTexts().relation(), t.recordings.relation(), t.analyses.relation(), extensionAnalyses().relation(),
-		t.voicemails.relation(), t.tombstones.relation(), dayCounts().relation(), monthCounts().relation(),
+		t.voicemails.relation(), t.tombstones.relation(), dayCounts().relation(),
 		referenceCounts().relation(), directories().relation(), globalDirectory().relation(),
 	}
 	return t

@@ -33,20 +33,6 @@ func dayCounts() counters[fold.CountKey] {
 	}
 }
 
-func monthCounts() counters[fold.MonthCountKey] {
-	type row = counter[fold.MonthCountKey]
-	return counters[fold.MonthCountKey]{
-		table: newTable("month_count", 4, []column[row]{
-			uuidColumn("system_id", func(r *row) *uuid.UUID { return &r.Key.System }),
-			textColumn("list", func(r *row) *string { return &r.Key.List }),
-			textColumn("subset", func(r *row) *string { return &r.Key.Subset }),
-			dateColumn("month", func(r *row) *events.Time { return &r.Key.Month }),
-			intColumn("count", func(r *row) *int64 { return &r.N }),
-		}),
-		tally: (*fold.State).MonthCounts,
-	}
-}
-
 func referenceCounts() counters[fold.ReferenceKey] {
 	type row = counter[fold.ReferenceKey]
 	return counters[fold.ReferenceKey]{

@@ -6,8 +6,8 @@
 //     switches generations by renaming schemas. The names of report pages are read apart, and used if their snapshot has the
 //     edition of the page's: see [NameCache].
 //   - Columns are named, and every order is total. A star stands only for columns that the same statement names.
-//   - A list never counts all its rows and never skips more than a day's. The projector counts the rows per month and per day. The sum of
-//     these counts is the total. A page is found by adding them up from the newest month on: first its months, then its days.
+//   - A list never counts all its rows and never skips more than a day's. The projector counts the rows per day. The sum of these counts is
+//     the total. A page is found by adding them up from the newest day on.
 //   - A list's file selects its rows and nothing else. first_page.sql and page.sql make pages of it by these counts, which window.sql
 //     selects for both. page_of_few.sql makes a page of the few rows that a filter selects, and counts them. detail.sql finds one row.
 //   - A detail's file selects the columns of its list, as {{columns}}, and those that it adds.

@@ -91,21 +91,6 @@ func (w Window) wholeDays() Window {
 	return whole.within(w)
 }
 
-// wholeMonths are the whole months in the window. Without a whole month, the window is empty.
-func (w Window) wholeMonths() Window {
-	whole := Window{From: monthOf(w.From), Until: monthOf(w.Until)}
-	if whole.From.Before(w.From) {
-		whole.From = whole.From.AddDate(0, 1, 0)
-	}
-	return whole.within(w)
-}
-
-// monthOf is the start of the month (UTC) in which an instant is.
-func monthOf(t time.Time) time.Time {
-	year, month, _ := t.UTC().Date()
-	return time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
-}
-
 // within is the window, or an empty one at the beginning of the other window if it ends before it begins.
 func (w Window) within(other Window) Window {
 	if w.From.After(w.Until) {

@@ -1,8 +1,8 @@
--- The keys of the calls of extension $10. page.sql looks up the rows of one page.
+-- The keys of the calls of extension $8. page.sql looks up the rows of one page.
 select
   e.created_at,
   e.call_id as id
 from projection.extension_call e
 where e.partition = $1
   and e.system_id = $2
-  and e.extension_id = $10::text::uuid
+  and e.extension_id = $8::text::uuid

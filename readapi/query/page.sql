@@ -1,66 +1,29 @@
--- A page of a list after the first one, newest first, found by the projector's counts: the months that contain it, then the days in these
--- months, then its rows. The keys are the list's rows, or their keys in an index table.
--- $1 partition, $2 system, $3 from, $4 until, $5 rows to return, $6 and $7 the bounds of the whole days in the window, $8 and $9 those of the
--- whole months, $10 the subset in day_count and month_count, $11 rows to skip.
+-- A page of a list after the first one, newest first, found by the projector's counts: the days that contain it, then its rows. The keys are the
+-- list's rows, or their keys in an index table.
+-- $1 partition, $2 system, $3 from, $4 until, $5 rows to return, $6 and $7 the bounds of the whole days in the window, $8 the subset in day_count,
+-- $9 rows to skip.
 -- The only possible join is a nested loop, which keeps the order of the page's rows. An order by would sort them again.
 with
 {{window}},
-  -- The number of the window's rows, newest first, up to the end of each part.
-  cumulative_part as (
+  -- The number of the window's rows, newest first, up to the end of each day.
+  cumulative as (
     select
-      start,
-      until,
+      day,
       count,
-      sum(count) over (order by start desc rows unbounded preceding) as through
+      sum(count) over (order by day desc rows unbounded preceding) as through
     from part
     where count > 0
   ),
-  -- The parts that contain the page. Both bounds matter: without the lower one, a plan with a sort would read the whole window.
-  page_parts as (
-    select
-      min(start) as start,
-      max(until) as until,
-      $11::bigint - min(through - count) as skip
-    from cumulative_part
-    where through > $11
-      and through - count - $5::bigint < $11
-  ),
-  -- The same of the days in these parts, and of the rest if it is one of them.
-  cumulative_day as (
-    select
-      start,
-      until,
-      count,
-      sum(count) over (order by start desc rows unbounded preceding) as through
-    from (
-      select
-        d.start,
-        d.until,
-        d.count
-      from days d
-      where d.day >= ($6::timestamptz at time zone 'UTC')::date
-        and d.day < ($7::timestamptz at time zone 'UTC')::date
-        and d.day >= ((select start from page_parts) at time zone 'UTC')::date
-        and d.day < ((select until from page_parts) at time zone 'UTC')::date
-      union all
-      select
-        r.start,
-        r.until,
-        r.count
-      from rest r
-      where r.count > 0
-        and r.start >= (select start from page_parts)
-        and r.until <= (select until from page_parts)
-    ) day_part
-  ),
+  -- The days that contain the page, as far as they are in the window. Both bounds matter: without the lower one, a plan with a sort would read
+  -- the whole window.
   page_days as (
     select
-      min(start) as start,
-      max(until) as until,
-      (select skip from page_parts) - min(through - count) as skip
-    from cumulative_day
-    where through > (select skip from page_parts)
-      and through - count - $5::bigint < (select skip from page_parts)
+      greatest(min(day)::timestamp at time zone 'UTC', $3) as start,
+      least((max(day) + 1)::timestamp at time zone 'UTC', $4) as until,
+      $9::bigint - min(through - count) as skip
+    from cumulative
+    where through > $9
+      and through - count - $5::bigint < $9
   ),
   page_row as (
     select k.*
@@ -75,7 +38,7 @@ select
   coalesce(w.watermark, 'epoch') as watermark,
   w.partition,
   w.sequence,
-  (select coalesce(max(through), 0) from cumulative_part) as total,
+  (select coalesce(max(through), 0) from cumulative) as total,
   (
     select k.created_at
     from ({{keys}}) k

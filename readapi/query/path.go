@@ -8,7 +8,7 @@ import (
 
 // listSource is what a list's statements are composed of.
 type listSource struct {
-	list      string      // in projection.day_count and month_count
+	list      string      // in projection.day_count
 	rows      string      // selects the rows of system $2 in partition $1 from a table r, and ends with its conditions
 	selective []condition // each selects few rows, which the statement counts itself
 	counted   condition   // has an index in the list's order and is counted by the projector; empty: none
@@ -18,7 +18,7 @@ type listSource struct {
 type condition struct {
 	column Column
 	sql    string // on r, with ? for the value
-	keys   string // selects created_at and id of the rows for value $10 from an index table, if r has no index for it
+	keys   string // selects created_at and id of the rows for value $8 from an index table, if r has no index for it
 }
 
 // equals is the condition on a column of the rows' table.
@@ -50,8 +50,7 @@ func (p path) statement(f Filter, values []any) (sql string, arguments []any) {
 		values = []any{""} // the subset of all rows
 	}
 	days := w.wholeDays()
-	months := days.wholeMonths()
-	arguments = append([]any{w.From, w.Until, f.Limit, days.From, days.Until, months.From, months.Until}, values...)
+	arguments = append([]any{w.From, w.Until, f.Limit, days.From, days.Until}, values...)
 	if f.Offset == 0 {
 		return p.firstSQL, arguments
 	}
@@ -64,7 +63,7 @@ func (s listSource) paths() []path {
 		page := "(select r.* from page_row join (" + s.rows + ") r on r.id = page_row.id order by r.created_at desc, r.id desc)"
 		paths = append(paths, s.countedPath(c.column, page, c.keys))
 	} else if c.sql != "" {
-		paths = append(paths, s.countedPath(c.column, "page_row", c.and(s.rows, "$10::text")))
+		paths = append(paths, s.countedPath(c.column, "page_row", c.and(s.rows, "$8::text")))
 	}
 	for _, some := range subsets(s.selective) {
 		paths = append(paths, s.selectivePath(some))

@@ -62,10 +62,8 @@ func bounds() []bound {
 	return []bound{
 		// The rows of the page, and the few rows that filters select, which the statement counts.
 		{regexp.MustCompile(`^[rp]\.created_at DESC, [rp]\.(id|recording_sid)( COLLATE "C")? DESC$`), 100},
-		// The whole months of the window, the whole days before and after them, and the two rests of days.
-		{startOf(`m\.month`), 12 + 21 + 19 + 2},
-		// The days of the two months that contain a page, and the two rests of days.
-		{startOf(`d(_\d)?\.day`), 2*31 + 2},
+		// The days of the window.
+		{regexp.MustCompile(`^d\.day DESC$`), listDays},
 		// The rows of a report page.
 		{regexp.MustCompile(`^p\.place$`), 26},
 		// The references of a report page, and the labels of its codes, at most two each: the system's and the global one.
@@ -77,11 +75,6 @@ func bounds() []bound {
 		// The row of the phone system, found by its primary key.
 		{regexp.MustCompile(`^s\.partition$`), 1},
 	}
-}
-
-// startOf matches an order by the start of months or days, newest first.
-func startOf(column string) *regexp.Regexp {
-	return regexp.MustCompile(`^\(\(\(` + column + `\)::timestamp without time zone AT TIME ZONE 'UTC'::text\)\) DESC$`)
 }
 
 type bound struct {
@@ -153,11 +146,11 @@ const actualRows = `\b.*\(actual rows=(\d+)(?:\.\d+)? loops=(\d+)\)`
 
 var (
 	rowsRead   = regexp.MustCompile(`(?:` + largeTables + `)` + actualRows)
-	countsRead = regexp.MustCompile(`(?:day_count|month_count) ` + actualRows)
+	countsRead = regexp.MustCompile(`day_count ` + actualRows)
 )
 
-// The last page costs little more than the first page. No scan reads more rows than the page's days have. None reads more counts than the
-// list has months, or than these months have days.
+// The last page costs little more than the first page. No scan reads more rows than the page's days have, or more counts than the
+// list has days.
 func expectDeepPages(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
 	for _, l := range lists(NewWithPositions(nil)) {
@@ -174,8 +167,8 @@ func expectDeepPages(t *testing.T, conn *pgx.Conn) {
 				}
 				plan := explain(t, conn, statement{sql, ofBusy(arguments...)})
 				for _, match := range countsRead.FindAllStringSubmatch(plan, -1) {
-					if got := product(match[1:]); got > 2*31 {
-						t.Errorf("%s by %v, offset %d: counts read = %d, want at most the days of two months\n%s", l.name, p.columns, f.Offset, got, plan)
+					if got := product(match[1:]); got > listDays {
+						t.Errorf("%s by %v, offset %d: counts read = %d, want at most %d\n%s", l.name, p.columns, f.Offset, got, listDays, plan)
 					}
 				}
 				for _, match := range rowsRead.FindAllStringSubmatch(plan, -1) {

@@ -11,6 +11,9 @@ import (
 	"callboard/schema/schematest"
 )
 
+// listDays is how many days have rows of the busy phone system.
+const listDays = 401
+
 // How many rows fill adds of what statements return whole.
 const (
 	systemsCount    = 6
@@ -37,9 +40,6 @@ func fill(tb testing.TB, pool *pgxpool.Pool) {
 	execAll(tb, pool, `insert into projection.day_count (system_id, list, subset, day, count)
 		 select md5(s::text)::uuid, 'call_log', '', d, 1
 		 from generate_series(1, 100) s, generate_series('2025-01-01'::date, '2026-01-01', '1 day') d`,
-		`insert into projection.month_count (system_id, list, subset, month, count)
-		 select md5(s::text)::uuid, 'call_log', '', m, 30
-		 from generate_series(1, 100) s, generate_series('2025-01-01'::date, '2026-01-01', '1 month') m`,
 		`insert into projection.reference_count (system_id, family, key, count)
 		 select '`+busyID+`'::uuid, 'representative', id::text, 8 from projection.representative
 		 union all

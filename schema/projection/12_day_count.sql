@@ -8,15 +8,3 @@ create table day_count (
   count     integer  not null,
   primary key (system_id, list, subset, day, partition)
 ) with (fillfactor = 70);
-
--- The same per month: a list of years has hundreds of days, and few months. In a table of its own, because a reader of the previous release
--- adds up all rows of day_count.
-create table month_count (
-  partition smallint not null,
-  system_id uuid     not null,
-  list      text     collate "C" not null,
-  subset    text     collate "C" not null,
-  month     date     not null, -- its first day
-  count     integer  not null,
-  primary key (system_id, list, subset, month, partition)
-) with (fillfactor = 70);

@@ -50,11 +50,6 @@ with
     where subset is not null
     group by 1, 2, 3, 4
   ),
-  months as (
-    select system_id, list, subset, date_trunc('month', day)::date as month, sum(count)::integer
-    from days
-    group by 1, 2, 3, 4
-  ),
   referred (system_id, family, key) as (
     select system_id, 'call_group', call_group_id::text from call_log
     union all
@@ -84,10 +79,6 @@ with
 (select 'day_count says ' || d::text from (select system_id, list, subset, day, count from day_count) d except select 'day_count says ' || days::text from days)
 union all
 (select 'rows say ' || days::text from days except select 'rows say ' || d::text from (select system_id, list, subset, day, count from day_count) d)
-union all
-(select 'month_count says ' || m::text from (select system_id, list, subset, month, count from month_count) m except select 'month_count says ' || months::text from months)
-union all
-(select 'rows say ' || months::text from months except select 'rows say ' || m::text from (select system_id, list, subset, month, count from month_count) m)
 union all
 (select 'reference_count says ' || r::text from (select system_id, family, key, count from reference_count) r except select 'reference_count says ' || refs::text from refs)
 union all

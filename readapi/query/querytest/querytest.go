@@ -74,7 +74,7 @@ func defaults(table string) Row {
 	}
 }
 
-// Count fills the tables that the projector derives from the rows: the counts per day and per month, and the calls and analyses of each
+// Count fills the tables that the projector derives from the rows: the counts per day, and the calls and analyses of each
 // extension.
 func Count(tb testing.TB, pool *pgxpool.Pool) {
 	tb.Helper()
@@ -98,15 +98,11 @@ func Count(tb testing.TB, pool *pgxpool.Pool) {
 		insert into projection.day_count (partition, system_id, list, subset, day, count)
 		select partition, system_id, list, subset, (created_at at time zone 'UTC')::date as day, count(*)
 		from (`+strings.Join(parts, "\nunion all\n")+`) every
-		group by partition, system_id, list, subset, day;
-		insert into projection.month_count (partition, system_id, list, subset, month, count)
-		select partition, system_id, list, subset, date_trunc('month', day)::date as month, sum(count)
-		from projection.day_count
-		group by partition, system_id, list, subset, month`)
+		group by partition, system_id, list, subset, day`)
 }
 
 const extensionsSQL = `
-	truncate projection.day_count, projection.month_count, projection.extension_call, projection.extension_analysis;
+	truncate projection.day_count, projection.extension_call, projection.extension_analysis;
 	insert into projection.extension_call (partition, system_id, extension_id, created_at, call_id)
 	select partition, system_id, answered_by_extension_id, created_at, id
 	from projection.call_log where answered_by_extension_id is not null
