@@ -4,25 +4,7 @@ import (
 	"testing"
 
 	"callboard/events"
-	"callboard/projector/fold"
 )
-
-func TestAnalysis_IsListedWhenItsCallArrives(t *testing.T) {
-	f := newFixture()
-	answered := call(1)
-	answered.AnsweredByExtensionID = events.Some(id(10))
-	f.apply(at(1, events.Changed(analysis(80, 3, 1))))
-	if row := f.Analyses[key(80)]; row.Listed || len(f.Counts)+len(f.ExtensionAnalyses) > 0 {
-		t.Errorf("before its call: analysis = %+v, counters = %v, want it not listed", row, f.Counts)
-	}
-	f.apply(at(2, events.Changed(answered)))
-	if row := f.Analyses[key(80)]; !row.Listed || len(f.ExtensionAnalyses) != 1 {
-		t.Errorf("with its call: analysis = %+v, entries by extension = %v, want it listed once", row, f.ExtensionAnalyses)
-	}
-	if row := f.call(); row.ScorecardScore != events.Some(80.0) || row.UpdatedAt != 2 {
-		t.Errorf("scorecardScore = %v, updatedAt = %d, want 80 and 2", row.ScorecardScore, row.UpdatedAt)
-	}
-}
 
 func TestAnalysis_CallShowsTheNewestCompleted(t *testing.T) {
 	pending := analysis(83, 9, 1)
@@ -52,19 +34,6 @@ func TestAnalysis_CallShowsTheNewestCompleted(t *testing.T) {
 	}
 }
 
-func TestAnalysis_UnreportedMembersDoNotChangeUpdatedAt(t *testing.T) {
-	f := newFixture()
-	next := analysis(80, 3, 2)
-	next.OverallScore, next.CoachingTips = events.Some[int64](1), []string{"Smile."}
-	f.apply(at(1, events.Changed(call(1))), at(2, events.Changed(analysis(80, 3, 1))), at(3, events.Changed(next)))
-	if row := f.call(); row.UpdatedAt != 2 {
-		t.Errorf("updatedAt = %d, want 2", row.UpdatedAt)
-	}
-	if row := f.Analyses[key(80)]; row.OverallScore != events.Some[int64](1) || row.CoachingTips != `["Smile."]` {
-		t.Errorf("overallScore = %v, coachingTips = %s, want 1 and the new tip", row.OverallScore, row.CoachingTips)
-	}
-}
-
 func TestAnalysis_HasNoScoreUntilCompleted(t *testing.T) {
 	f := newFixture()
 	a := analysis(80, 3, 1)
@@ -73,25 +42,6 @@ func TestAnalysis_HasNoScoreUntilCompleted(t *testing.T) {
 	if row := f.Analyses[key(80)]; row.OverallScore.Valid || row.AnalyzedAt.Valid {
 		t.Errorf("overallScore = %v, analyzedAt = %v, want null", row.OverallScore, row.AnalyzedAt)
 	}
-}
-
-func TestAnalysis_ForAnotherCallIsADeadLetter(t *testing.T) {
-	f := newFixture()
-	moved := analysis(80, 3, 2)
-	moved.CallID = id(31)
-	f.apply(at(1, events.Changed(analysis(80, 3, 1))), at(2, events.Changed(moved)))
-	if row := f.Analyses[key(80)]; f.DeadLetters != 1 || row.CallID != id(30) {
-		t.Errorf("dead letters = %d, call = %s, want 1 and %s", f.DeadLetters, row.CallID, id(30))
-	}
-}
-
-func TestAnalysis_IsRemovedWithItsCall(t *testing.T) {
-	f := newFixture()
-	checkOutcomes(t, f.apply(
-		at(1, events.Changed(call(1))), at(2, events.Changed(analysis(80, 3, 1))), at(3, deleted(call(2))), at(4, events.Changed(analysis(80, 3, 9))),
-		at(5, events.Changed(analysis(81, 3, 1))),
-	), fold.Applied, fold.Applied, fold.Applied, fold.Ignored, fold.Ignored)
-	checkNoRows(t, f)
 }
 
 func TestAnalysis_Representative(t *testing.T) {

@@ -1,7 +1,6 @@
 package fold_test
 
 import (
-	"maps"
 	"testing"
 
 	"github.com/google/uuid"
@@ -20,7 +19,8 @@ func TestCall_DeletionIsFinal(t *testing.T) {
 		at(5, events.Changed(call(9))),
 		at(6, transcriptEvent("completed:B", 9)),
 		at(7, events.Changed(recording("RE2", 30, 9))),
-	), fold.Applied, fold.Applied, fold.Applied, fold.Applied, fold.Ignored, fold.Ignored, fold.Ignored)
+		at(8, events.Changed(analysis(80, 3, 1))),
+	), fold.Applied, fold.Applied, fold.Applied, fold.Applied, fold.Ignored, fold.Ignored, fold.Ignored, fold.Ignored)
 	checkNoRows(t, f)
 }
 
@@ -82,38 +82,6 @@ func TestCall_ClearedReference(t *testing.T) {
 		f.apply(at(1, events.Changed(referring)), at(2, events.Changed(cleared)))
 		if row := f.call(); row.UpdatedAt != 2 {
 			t.Errorf("%s, cleared before it is defined: updatedAt = %d, want 2", name, row.UpdatedAt)
-		}
-	}
-}
-
-func TestCall_CountsItsReferencesAndThoseOfItsAnalysis(t *testing.T) {
-	f := newFixture()
-	c, a := call(1), analysis(80, 3, 1)
-	c.CallGroupID, c.AnsweredByExtensionID, c.FromExtensionID = events.Some(id(20)), events.Some(id(10)), events.Some(id(10))
-	a.Category, a.CustomerSentiment = events.Some("sales"), &events.Sentiment{Code: "glad"}
-	a.Representative = &events.RepresentativeRole{State: "identified", ID: events.Some(id(70))}
-	ofCall := map[fold.ReferenceKey]int64{
-		{System: id(1), Family: "call_group", Key: id(20).String()}: 1,
-		{System: id(1), Family: "extension", Key: id(10).String()}:  1,
-	}
-	all := map[fold.ReferenceKey]int64{
-		{System: id(1), Family: "representative", Key: id(70).String()}: 1,
-		{System: id(1), Family: "category", Key: "sales"}:               1,
-		{System: id(1), Family: "customer_sentiment", Key: "glad"}:      1,
-	}
-	maps.Copy(all, ofCall)
-	for _, step := range []struct {
-		name  string
-		state events.State
-		want  map[fold.ReferenceKey]int64
-	}{
-		{"an analysis without its call", a, nil},
-		{"the call", c, all},
-		{"an analysis without references", analysis(80, 3, 2), ofCall},
-	} {
-		f.apply(at(1, events.Changed(step.state)))
-		if !maps.Equal(f.References, step.want) {
-			t.Errorf("%s: references = %v, want %v", step.name, f.References, step.want)
 		}
 	}
 }

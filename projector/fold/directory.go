@@ -32,3 +32,8 @@ func (r PhoneNumber) displayed() displayed { return displayed{} }
 func (r AgentConfig) displayed() displayed { return displayed{} }
 func (r CallMenu) displayed() displayed    { return displayed{} }
 func (r Voicemail) displayed() displayed   { return displayed{} }
+
+// isReferredTo tells whether calls refer to entities of a kind by id, so that a report shows null after a deletion.
+func isReferredTo(entity events.Entity) bool {
+	return entity == events.EntityExtension || entity == events.EntityCallGroup || entity == events.EntityRepresentative
+}

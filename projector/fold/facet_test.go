@@ -1,7 +1,6 @@
 package fold_test
 
 import (
-	"maps"
 	"testing"
 
 	"callboard/events"
@@ -29,34 +28,6 @@ func TestRecording_CallShowsTheNewestAvailable(t *testing.T) {
 		f.apply(at(events.Time(i+1), step.event))
 		if got := f.call().RecordingSid; got != step.want {
 			t.Errorf("%s: recordingSid = %v, want %v", step.name, got, step.want)
-		}
-	}
-}
-
-func TestRecording_IsCountedByStatusWhenItsCallArrives(t *testing.T) {
-	processing, unavailable := recording("RE1", 30, 1), recording("RE1", 30, 3)
-	processing.Status, unavailable.Status = events.RecordingProcessing, events.RecordingUnavailable
-
-	f := newFixture()
-	for _, step := range []struct {
-		name  string
-		state events.State
-		want  map[string]int64
-	}{
-		{"before its call", processing, map[string]int64{}},
-		{"with its call", call(1), map[string]int64{"": 1, "processing": 1}},
-		{"ready", recording("RE1", 30, 2), map[string]int64{"": 1, "ready": 1}},
-		{"unavailable", unavailable, map[string]int64{}},
-	} {
-		f.apply(at(1, events.Changed(step.state)))
-		got := map[string]int64{}
-		for key, n := range f.Counts {
-			if key.List == fold.ListRecording {
-				got[key.Subset] += n
-			}
-		}
-		if !maps.Equal(got, step.want) {
-			t.Errorf("%s: counters by status = %v, want %v", step.name, got, step.want)
 		}
 	}
 }

@@ -120,19 +120,6 @@ func TestNotices_AnyBatching(t *testing.T) {
 	})
 }
 
-// Events that come again, and stale ones, tell nothing.
-func TestNotices_RepeatedEventsTellNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		f := newFixture()
-		for _, e := range foldtest.RandomHistory(t) {
-			f.told(e)
-			if again := f.told(e); len(again) > 0 {
-				t.Fatalf("notices of %s again = %q, want none", e.Type(), described(again))
-			}
-		}
-	})
-}
-
 // life returns the events of a call and its facets. The analysis has another callSid than the call.
 func life(system, call uuid.UUID) (ended, recording, transcript, analysis events.Event) {
 	id := events.Some(call)

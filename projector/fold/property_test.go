@@ -139,40 +139,6 @@ func TestFold_UpdatedAtChangesExactlyWithTheReport(t *testing.T) {
 	})
 }
 
-// A copy of the calls that was read before an event, and reads the calls that were updated since, has the ids that are served after it.
-// Only the target's own events change an id without a trace: its deletion takes it away, and a later definition brings it back.
-func TestFold_UpdatedAtTellsOfEveryIDThatAppears(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		f := newFixture()
-		served := make(map[fold.Key][]uuid.UUID)
-		for _, e := range foldtest.RandomHistory(t) {
-			f.apply(e)
-			for key, row := range f.CallLogs {
-				shown := f.shownIDs(row)
-				for i, id := range shown {
-					if id != uuid.Nil && (served[key] == nil || served[key][i] != id) && row.UpdatedAt != e.At && e.Key != id.String() {
-						t.Fatalf("after %s: id %v appears, and updatedAt = %d, want %d", e.Type(), id, row.UpdatedAt, e.At)
-					}
-				}
-				served[key] = shown
-			}
-		}
-	})
-}
-
-// shownIDs returns the ids of what a call refers to as a report shows them, [uuid.Nil] for null.
-func (f *fixture) shownIDs(row fold.CallLog) []uuid.UUID {
-	var ids []uuid.UUID
-	for _, id := range []any{
-		f.resolve(events.EntityExtension, row, row.AnsweredByExtensionID), f.resolve(events.EntityExtension, row, row.FromExtensionID),
-		f.resolve(events.EntityCallGroup, row, row.CallGroupID), f.resolve(events.EntityRepresentative, row, row.RepresentativeID),
-	} {
-		shown, _ := id.(uuid.UUID)
-		ids = append(ids, shown)
-	}
-	return ids
-}
-
 // beforeClearing returns a call's row with the representative of the row before, if an event only cleared the reference to one that is deleted.
 func (f *fixture) beforeClearing(before, row fold.CallLog) fold.CallLog {
 	none, empty := events.Null[float64]{}, events.Null[string]{}

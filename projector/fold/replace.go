@@ -26,8 +26,8 @@ func replaceRow[K comparable, R replaceable, S any](s *State, t *Table[K, R], ke
 	}
 
 	// Without a row, a reference shows null after a deletion, and a fallback name before any event.
-	lookedUp := LookedUp(e.Entity)
-	shown, shows := displayed{deleted: lookedUp && deleted > 0}, displayed{deleted: lookedUp && e.Deleted()}
+	referredTo := isReferredTo(e.Entity)
+	shown, shows := displayed{deleted: referredTo && deleted > 0}, displayed{deleted: referredTo && e.Deleted()}
 	if existed {
 		shown = before.displayed()
 		s.Counts.add(-1, before.countKeys()...)

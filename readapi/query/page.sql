@@ -18,8 +18,8 @@ with
   -- the whole window.
   page_days as (
     select
-      greatest(min(day)::timestamp at time zone 'UTC', $3) as start,
-      least((max(day) + 1)::timestamp at time zone 'UTC', $4) as until,
+      min(greatest(day::timestamp at time zone 'UTC', $3)) as start,
+      max(least((day + 1)::timestamp at time zone 'UTC', $4)) as until,
       $9::bigint - min(through - count) as skip
     from cumulative
     where through > $9

@@ -127,26 +127,13 @@ func forgetStatistics(tb testing.TB, pool *pgxpool.Pool) {
 		`update pg_class set reltuples = -1, relpages = 0, relallvisible = 0 where relnamespace = 'projection'::regnamespace`)
 }
 
-// shuffle puts the tables' rows in a random order, without statistics.
+// shuffle puts the tables' rows in a random order.
 func shuffle(tb testing.TB, pool *pgxpool.Pool) {
 	tb.Helper()
 	for _, table := range tables(tb, pool) {
 		execAll(tb, pool, strings.ReplaceAll(`create table shuffled as select * from projection.{} order by random();
 			truncate projection.{}; insert into projection.{} select * from shuffled; drop table shuffled`, "{}", table))
 	}
-	forgetStatistics(tb, pool)
-}
-
-// clusterTables puts the tables' rows in the order in which a rebuild writes them, without statistics.
-func clusterTables(tb testing.TB, pool *pgxpool.Pool) {
-	tb.Helper()
-	for _, table := range tables(tb, pool) {
-		execAll(tb, pool, `do $$ declare
-			  index text = (select indexname from pg_indexes where schemaname = 'projection' and tablename = '`+table+`' and indexdef not like '% WHERE %'
-			    order by case when indexname like '%\_created' then 1 when indexname like '%\_pkey' then 2 else 3 end limit 1);
-			begin execute format('cluster projection.%I using %I', '`+table+`', index); end $$`)
-	}
-	forgetStatistics(tb, pool)
 }
 
 func tables(tb testing.TB, pool *pgxpool.Pool) []string {
