@@ -34,13 +34,16 @@ type response struct {
 	body   []byte
 }
 
-// get requests a URL.
-func (c *client) get(ctx context.Context, url string, key access.Key) (r response, err error) {
+// get requests a URL, on the condition If-None-Match if there is an ETag.
+func (c *client) get(ctx context.Context, url string, key access.Key, etag string) (r response, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return r, err
 	}
 	request.Header.Set("X-API-Key", key.Reveal())
+	if etag != "" {
+		request.Header.Set("If-None-Match", etag)
+	}
 	got, err := c.http.Do(request)
 	if err != nil {
 		return r, err
@@ -67,9 +70,8 @@ type clients struct {
 	violations int
 }
 
-// startClients starts a report client for each phone system, and a poller for each reader. They run until
-// [clients.finish], or until the test ends.
-func (h *harness) startClients(strict bool) *clients {
+// newClients starts a report client for each phone system. They run until [clients.finish], or until the test ends.
+func (h *harness) newClients(strict bool, start func(ctx context.Context, c *clients)) *clients {
 	h.tb.Helper()
 	ctx, cancel := context.WithCancel(h.tb.Context())
 	c := &clients{harness: h, client: newClient(h.tb), strict: strict, finished: make(chan struct{}), statuses: map[int]int{}}
@@ -78,15 +80,23 @@ func (h *harness) startClients(strict bool) *clients {
 		c.reports = append(c.reports, r)
 		c.running.Go(func() { r.run(ctx) })
 	}
-	for _, r := range h.readers {
-		p := poller{monotonicReader: c.newMonotonicReader(), reader: r}
-		c.running.Go(func() { p.run(ctx) })
-	}
+	start(ctx, c)
 	h.tb.Cleanup(func() {
 		cancel()
 		c.running.Wait()
 	})
 	return c
+}
+
+// startClients starts the clients of fault runs: a report client for each phone system and a poller for each reader.
+func (h *harness) startClients() *clients {
+	h.tb.Helper()
+	return h.newClients(false, func(ctx context.Context, c *clients) {
+		for _, r := range h.readers {
+			p := poller{monotonicReader: c.newMonotonicReader(), reader: r}
+			c.running.Go(func() { p.run(ctx) })
+		}
+	})
 }
 
 // every calls do at an interval until ctx ends or nothing changes any more.
@@ -107,12 +117,12 @@ func (c *clients) every(ctx context.Context, interval time.Duration, do func()) 
 
 // get requests a path from a reader. ok means status 200. A refusal that the clients don't tolerate, and a connection error of a
 // reader that is up, are violations.
-func (c *clients) get(ctx context.Context, r *reader, path string, key access.Key, expected ...int) (got response, ok bool) {
+func (c *clients) get(ctx context.Context, r *reader, path string, key access.Key, etag string, expected ...int) (got response, ok bool) {
 	url := r.url.Load()
 	if url == nil {
 		return got, false
 	}
-	got, err := c.client.get(ctx, *url+path, key)
+	got, err := c.client.get(ctx, *url+path, key, etag)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil && r.url.Load() == url:
@@ -203,8 +213,8 @@ func (c *clients) newMonotonicReader() *monotonicReader {
 }
 
 // get is [clients.get] with the check.
-func (m *monotonicReader) get(ctx context.Context, r *reader, path string, key access.Key, expected ...int) (got response, ok bool) {
-	got, ok = m.clients.get(ctx, r, path, key, expected...)
+func (m *monotonicReader) get(ctx context.Context, r *reader, path string, key access.Key, etag string, expected ...int) (got response, ok bool) {
+	got, ok = m.clients.get(ctx, r, path, key, etag, expected...)
 	value := got.header.Get("Data-Complete-Through")
 	if value == "" {
 		return got, ok

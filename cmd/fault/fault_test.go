@@ -85,7 +85,7 @@ func run(t *testing.T, c runConfig) {
 	t.Parallel()
 	h := newHarness(t, seed(t), decaying(bursty, eventsAtFullRate))
 	h.soak = c.soak
-	clients := h.startClients(false)
+	clients := h.startClients()
 	picker := kindPicker{random: h.random, kinds: h.kinds(regexp.MustCompile(c.kinds))}
 	if len(picker.kinds) == 0 {
 		t.Skip("no fault of these kinds can be injected on this machine")
@@ -95,12 +95,12 @@ func run(t *testing.T, c runConfig) {
 		number++
 		h.inject(picker.next(), number)
 		if number%c.checkEvery == 0 && number < c.faults {
-			h.check(number)
+			h.check(number, false)
 		}
 	}
 	h.load.stop()
 	clients.finish()
-	h.check(number)
+	h.check(number, true)
 	h.checkNothingLeft(c.soak)
 	h.logSummary()
 }

@@ -51,6 +51,8 @@ func kinds() []kind {
 		{"connection reset", disturbProxy("reset_peer", `"timeout": 30`)},
 		{"connection without traffic", disturbProxy("timeout", `"timeout": 0`)},
 		{"rebuild killed at a random time", (*harness).killRebuild},
+		{"rebuild killed after some parts", killRebuildAt(rebuildLoads)},
+		{"rebuild killed while it builds indexes", killRebuildAt(rebuildIndexes)},
 		{"rebuild killed before the write pause", (*harness).killRebuildBeforeWritePause},
 		{"projector killed while a rebuild follows it", (*harness).killProjectorInRebuild},
 		{"PostgreSQL killed in a rebuild", (*harness).killPostgresInRebuild},
@@ -86,13 +88,14 @@ func (h *harness) inject(k kind, number int) {
 	h.checkRunning()
 	if h.random.IntN(4) == 0 {
 		h.tb.Logf("took %s", round(end.Sub(start)))
+		h.summary.addFault(k.name)
 		return
 	}
 	h.awaitCaughtUp()
 	h.awaitReaders()
 	recovery := time.Since(end)
 	h.tb.Logf("took %s, recovered in %s", round(end.Sub(start)), round(recovery))
-	h.summary.recovery[k.name] = append(h.summary.recovery[k.name], recovery)
+	h.summary.addFault(k.name, recovery)
 }
 
 // checkRunning fails the test if a process has exited that no fault killed.
@@ -113,7 +116,7 @@ func (h *harness) awaitReaders() {
 	client := newClient(h.tb)
 	for _, r := range h.readers {
 		eventstest.Eventually(h.tb, r.Name()+" answers", func() bool {
-			got, err := client.get(h.tb.Context(), *r.url.Load(), h.keys.group)
+			got, err := client.get(h.tb.Context(), *r.url.Load(), h.keys.group, "")
 			return err == nil && got.status == 200
 		})
 	}
@@ -245,6 +248,7 @@ func (h *harness) killReader() {
 
 func (h *harness) killPostgres() {
 	h.postgres.Kill()
+	h.postgresStops++
 	h.hold()
 	var err error
 	// While the server was down, another server can have taken its port.

@@ -52,9 +52,10 @@ type harness struct {
 	load    *load
 	summary *summary
 
-	replicas    int           // of the streams; 0: 1
-	streamName  string        // empty: events.StreamName
-	rebuildTime time.Duration // how long the last complete rebuild took
+	replicas      int           // of the streams; 0: 1
+	streamName    string        // empty: events.StreamName
+	rebuildTime   time.Duration // how long the last complete rebuild took
+	postgresStops int
 }
 
 // proxies are those of the projectors and of the readers to one server.
@@ -271,20 +272,14 @@ func (h *harness) awaitCaughtUp() {
 	})
 }
 
-// storedEvents returns how many messages the stream has, without the clock's.
-func (h *harness) storedEvents() int64 {
+// awaitEvents waits until the projectors have read all events of a stream that stores no more.
+func (h *harness) awaitEvents() {
 	h.tb.Helper()
 	info, err := h.stream().Info(h.tb.Context(), jetstream.WithSubjectFilter(events.ClockSubject))
 	if err != nil {
 		h.tb.Fatal(err)
 	}
-	return int64(info.State.Msgs - info.State.Subjects[events.ClockSubject])
-}
-
-// awaitEvents waits until the projectors have read all events of a stream that stores no more.
-func (h *harness) awaitEvents() {
-	h.tb.Helper()
-	stored := h.storedEvents()
+	stored := int64(info.State.Msgs - info.State.Subjects[events.ClockSubject])
 	eventstest.Eventually(h.tb, "all events are read", func() bool {
 		return h.queryInt("select coalesce(sum(read), 0)::bigint from projection.message_count") >= stored
 	})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
 	"callboard/events/sample"
@@ -492,12 +494,53 @@ func (h *hostile) storeObjects() (list []events.Object) {
 		wrongDigest.Digest, wrongSize.Bytes = "SHA-256="+base64.URLEncoding.EncodeToString(make([]byte, 32)), o.Bytes+1
 		list = append(list, o, wrongDigest, wrongSize)
 	}
-	for _, name := range []string{"missing", "x.>.y", "", "\n", strings.Repeat("n", 60_000)} {
-		missing, elsewhere := list[0], list[0]
-		missing.Name, elsewhere.Bucket = name, name
-		list = append(list, missing, elsewhere)
+	list = append(list, h.breakObjects(bucket, list[0])...)
+
+	for _, name := range []string{"x y", "x..y", "x.>.y", "*", ">", "", ".", "/", "é", "\n", strings.Repeat("n", 512),
+		strings.Repeat("n", 3000), strings.Repeat("n", 60_000)} {
+		o := list[0]
+		o.Name = name
+		list = append(list, o)
+	}
+	for _, name := range []string{"nope", "x.y", "", "*", ">", "x y", strings.Repeat("b", 300), strings.Repeat("b",
+		5000)} {
+		o := list[0]
+		o.Bucket = name
+		list = append(list, o)
+	}
+	for _, size := range []int64{-1, 0, most, most + 1, 1 << 62} {
+		o := list[0]
+		o.Bytes = size
+		list = append(list, o)
 	}
 	return list
+}
+
+// breakObjects stores an object without its chunks, one that is deleted, and a link.
+func (h *hostile) breakObjects(bucket jetstream.ObjectStore, valid events.Object) []events.Object {
+	h.tb.Helper()
+	ctx := h.tb.Context()
+	var info [2]*jetstream.ObjectInfo
+	for i, name := range []string{"hostile/chunkless", "hostile/deleted"} {
+		var err error
+		if info[i], err = bucket.PutString(ctx, name, "some text"); err != nil {
+			h.tb.Fatal(err)
+		}
+	}
+	stream, err := h.js.Stream(ctx, "OBJ_"+events.TranscriptBucket)
+	if err == nil {
+		err = stream.Purge(ctx, jetstream.WithPurgeSubject("$O."+events.TranscriptBucket+".C."+info[0].NUID))
+	}
+	linked, getErr := bucket.GetInfo(ctx, valid.Name)
+	_, linkErr := bucket.AddLink(ctx, "hostile/link", linked)
+	if err := errors.Join(err, getErr, linkErr, bucket.Delete(ctx, "hostile/deleted")); err != nil {
+		h.tb.Fatal(err)
+	}
+	chunkless, deleted, link := valid, valid, valid
+	chunkless.Name, deleted.Name, link.Name = "hostile/chunkless", "hostile/deleted", "hostile/link"
+	chunkless.Bytes, chunkless.Digest = int64(info[0].Size), info[0].Digest
+	deleted.Bytes, deleted.Digest = int64(info[1].Size), info[1].Digest
+	return []events.Object{chunkless, deleted, link}
 }
 
 // transcript turns a draft into a transcript of a call.

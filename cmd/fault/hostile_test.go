@@ -124,12 +124,14 @@ type hostile struct {
 
 	counting sync.Mutex
 	counts   map[string]int
-	bytes    int64 // published
+	slowest  map[string]time.Duration // until the good event was served
+	bytes    int64                    // published
 }
 
 func newHostile(t *testing.T, number uint64) *hostile {
 	t.Helper()
-	h := &hostile{harness: prepareHarness(t, number), number: number, group: uuid.New(), counts: map[string]int{}}
+	h := &hostile{harness: prepareHarness(t, number), number: number, group: uuid.New(), counts: map[string]int{},
+		slowest: map[string]time.Duration{}}
 	dir := t.TempDir()
 	config := filepath.Join(dir, "nats.conf")
 	if err := os.WriteFile(config, fmt.Appendf(nil, "max_payload: %d\n", hostilePayload), 0o600); err != nil {
@@ -286,11 +288,13 @@ func (h *hostile) publish(ctx context.Context, cancel context.CancelFunc, g *goo
 			bad.name += ", refused"
 		}
 		h.count("event: "+bad.name, len(bad.Data))
+		began := time.Now()
 		if err := h.publishGood(publisher, g); err != nil {
 			h.tb.Errorf("the event behind %q of %d bytes is not served: %v; headers %.300q, subject %.300q, data %.900q",
 				bad.name, len(bad.Data), err, fmt.Sprint(bad.Header), bad.Subject, bad.Data)
 			cancel()
 		}
+		h.record(bad.name, time.Since(began))
 	}
 }
 
@@ -335,6 +339,12 @@ func (h *hostile) count(what string, bytes int) {
 	h.bytes += int64(bytes)
 }
 
+func (h *hostile) record(name string, served time.Duration) {
+	h.counting.Lock()
+	defer h.counting.Unlock()
+	h.slowest[name] = max(h.slowest[name], served)
+}
+
 // spent returns how many bytes were published.
 func (h *hostile) spent() int64 {
 	h.counting.Lock()
@@ -350,7 +360,11 @@ func (h *hostile) log() {
 	for what, n := range h.counts {
 		kind, _, _ := strings.Cut(what, ":")
 		total[kind] += n
-		lines = append(lines, fmt.Sprintf("%-90s %6d", what, n))
+		line := fmt.Sprintf("%-90s %6d", what, n)
+		if served, found := h.slowest[strings.TrimPrefix(what, "event: ")]; found {
+			line += fmt.Sprintf("   served within %s", served.Round(time.Millisecond))
+		}
+		lines = append(lines, line)
 	}
 	slices.Sort(lines)
 	h.tb.Logf("%v, %d MB published, %d dead letters; projector %d MiB, reader %d MiB of %d\n%s", total, h.bytes/1e6,

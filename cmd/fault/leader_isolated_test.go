@@ -64,7 +64,7 @@ func TestReplicas_LeaderIsolated(t *testing.T) {
 	eventstest.Long(t)
 	t.Parallel()
 	h, isolate, alone := newIsolationHarness(t)
-	c := h.startClients(false)
+	c := h.startClients()
 	h.awaitApplied(settleMessages)
 	for range 3 {
 		before := c.responses()

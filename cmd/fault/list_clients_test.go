@@ -5,10 +5,53 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"regexp"
+	"strings"
 	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"callboard/readapi/access"
 )
+
+// resource is a list of a phone system, with a detail of each row.
+type resource struct {
+	path         string
+	list, detail string // the operations
+}
+
+func resources() []resource {
+	return []resource{
+		{"phones", "listPhones", "getPhone"},
+		{"phone-numbers", "listPhoneNumbers", "getPhoneNumber"},
+		{"extensions", "listExtensions", "getExtension"},
+		{"agent-configs", "listAgentConfigs", "getAgentConfig"},
+		{"call-groups", "listCallGroups", "getCallGroup"},
+		{"call-menus", "listCallMenus", "getCallMenu"},
+		{"call-logs", "listCallLogs", "getCallLog"},
+		{"call-analyses", "listCallAnalyses", "getCallAnalysis"},
+		{"voicemails", "listVoicemails", "getVoicemail"},
+		{"recordings", "listCallRecordings", "getCallRecording"},
+	}
+}
+
+// operations is the number of operations: lists and details, discovery, two of reports, and the link to a recording's audio.
+const operations = 24
+
+// listPage is a page of a list.
+type listPage struct {
+	Data       []listRow
+	TotalPages int
+}
+
+type listRow struct {
+	ID           string
+	RecordingSid string
+}
+
+// id is the last segment of the detail's path.
+func (r listRow) id() string { return cmp.Or(r.ID, r.RecordingSid) }
 
 // poller requests every operation of one reader in turn.
 type poller struct {
@@ -30,40 +73,146 @@ func (p *poller) run(ctx context.Context) {
 func (p *poller) next(ctx context.Context) {
 	if path := p.detail; path != "" {
 		p.detail = ""
-		p.get(ctx, p.reader, path, p.key, http.StatusNotFound)
+		p.get(ctx, p.reader, path, p.key, "", http.StatusNotFound)
 		return
-	}
-	paths := []string{
-		"", "/call-log-reports/dimensions",
-		"/call-log-reports?includeTranscripts=true&dateFrom=2026-05-01T00:00:00Z&dateTo=2026-07-01T00:00:00Z",
-		"/phones", "/phone-numbers", "/extensions", "/agent-configs", "/call-groups", "/call-menus", "/call-logs",
-		"/call-analyses", "/voicemails", "/recordings",
 	}
 	p.turn++
 	systems := p.harness.load.systems()
 	system := systems[p.turn%len(systems)]
 	p.key = p.harness.keys.systems[system]
-	switch n := p.turn % len(paths); {
-	case n == 0:
-		p.get(ctx, p.reader, "", p.harness.keys.organization)
-	case n < 3:
-		p.get(ctx, p.reader, "/"+system.String()+paths[n], p.key)
+	base, all := "/"+system.String(), resources()
+	switch n := p.turn % (len(all) + 3); n {
+	case len(all):
+		p.get(ctx, p.reader, "", p.harness.keys.organization, "")
+	case len(all) + 1:
+		p.get(ctx, p.reader, base+"/call-log-reports/dimensions", p.key, "")
+	case len(all) + 2:
+		p.get(ctx, p.reader, base+"/call-log-reports?includeTranscripts=true&dateFrom=2026-05-01T00:00:00Z&dateTo=2026-07-01T00:00:00Z", p.key, "")
 	default:
-		p.list(ctx, "/"+system.String()+paths[n])
+		p.list(ctx, base+"/"+all[n].path)
 	}
 }
 
 func (p *poller) list(ctx context.Context, path string) {
-	got, ok := p.get(ctx, p.reader, path, p.key)
+	got, ok := p.get(ctx, p.reader, path, p.key, "")
 	if !ok {
 		return
 	}
-	var page struct {
-		Data []struct{ ID, RecordingSid string }
-	}
+	var page listPage
 	if err := json.Unmarshal(got.body, &page); err != nil {
 		p.violation("%s: %v", path, err)
 	} else if len(page.Data) > 0 {
-		p.detail = path + "/" + cmp.Or(page.Data[0].ID, page.Data[0].RecordingSid)
+		p.detail = path + "/" + page.Data[0].id()
 	}
+}
+
+// strictInterval is the time between two requests of a strict client, which must not exceed a key's budget.
+const strictInterval = 30 * time.Millisecond
+
+// pager reads the lists of one reader page by page along their links.
+type pager struct {
+	*monotonicReader
+	reader *reader
+	path   string // of the next page; empty at the end of a list
+	turn   int
+}
+
+func (p *pager) run(ctx context.Context) {
+	p.every(ctx, strictInterval, func() {
+		systems := p.harness.load.systems()
+		if p.path == "" {
+			p.turn++
+			p.path = "/" + systems[p.turn%len(systems)].String() + "/" + []string{"call-logs", "voicemails"}[p.turn/len(systems)%2] + "?pageSize=20"
+		}
+		got, ok := p.get(ctx, p.reader, p.path, p.harness.keys.systems[systems[p.turn%len(systems)]], "")
+		if p.path = ""; ok {
+			p.path = nextPath(got.header.Get("Link"))
+		}
+	})
+}
+
+var nextLink = regexp.MustCompile(`<([^>]*)>; *rel="next"`)
+
+// nextPath returns the path of the next page below the readers' URL; empty if there is none.
+func nextPath(link string) string {
+	match := nextLink.FindStringSubmatch(link)
+	if match == nil {
+		return ""
+	}
+	return strings.TrimPrefix(match[1], baseURL+"/customer/phone-systems")
+}
+
+// detailWatcher requests details of calls from one reader, in turn and with their ETag, and counts how often they have changed.
+type detailWatcher struct {
+	*monotonicReader
+	reader  *reader
+	details []*detail
+	turn    int
+}
+
+// detail is a call's detail.
+type detail struct {
+	system  uuid.UUID
+	path    string
+	etag    string // of the first response
+	changes int    // responses with another ETag
+}
+
+// watchedCalls is the number of watched calls of each phone system: the oldest, most of which don't change any more.
+const watchedCalls = 10
+
+const oldestCalls = `
+  select system_id, id from (
+    select system_id, id, row_number() over (partition by system_id order by created_at, id) as age from projection.call_log
+  ) c
+  where age <= $1`
+
+func (c *clients) newDetailWatcher(r *reader) *detailWatcher {
+	h := c.harness
+	h.tb.Helper()
+	rows, _ := h.pool.Query(h.tb.Context(), oldestCalls, watchedCalls)
+	details, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*detail, error) {
+		var call uuid.UUID
+		d := &detail{}
+		err := row.Scan(&d.system, &call)
+		d.path = "/" + d.system.String() + "/call-logs/" + call.String()
+		return d, err
+	})
+	if err != nil {
+		h.tb.Fatal(err)
+	}
+	return &detailWatcher{monotonicReader: c.newMonotonicReader(), reader: r, details: details}
+}
+
+func (w *detailWatcher) run(ctx context.Context) {
+	w.every(ctx, strictInterval, func() {
+		w.request(ctx, w.details[w.turn%len(w.details)])
+		w.turn++
+	})
+}
+
+// request requests a detail and reports whether it is that of the first response. A call can be deleted.
+func (w *detailWatcher) request(ctx context.Context, d *detail) (unchanged bool) {
+	got, ok := w.get(ctx, w.reader, d.path, w.harness.keys.systems[d.system], d.etag, http.StatusNotModified, http.StatusNotFound)
+	switch {
+	case ok && d.etag == "":
+		d.etag = got.header.Get("ETag")
+	case ok, got.status == http.StatusNotFound:
+		d.changes++
+	}
+	return got.status == http.StatusNotModified
+}
+
+// countUnchanged counts the details that are what they were at first. No response in between may have differed.
+func (w *detailWatcher) countUnchanged(ctx context.Context) (unchanged int) {
+	for _, d := range w.details {
+		if !w.request(ctx, d) {
+			continue
+		}
+		unchanged++
+		if d.changes > 0 {
+			w.violation("%s%s: %d responses differ from the first and the last", w.reader.Name(), d.path, d.changes)
+		}
+	}
+	return unchanged
 }

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"iter"
 	"math/rand/v2"
-	"strconv"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -23,7 +21,6 @@ import (
 // load publishes the events of a sample company until it is stopped, out of order and with poison messages among them. It connects
 // to NATS directly and retries until the stream has stored every message.
 type load struct {
-	tb        testing.TB
 	js        jetstream.JetStream
 	publisher *events.Publisher
 	company   *sample.Company
@@ -31,9 +28,9 @@ type load struct {
 	random    *rand.Rand
 	rate      rate
 
-	publishing sync.Mutex   // held while messages are published
-	published  atomic.Int64 // messages that the stream has acknowledged
-	stop       func()       // the end of the test calls it too
+	publishing sync.Mutex // held while messages are published
+	published  atomic.Int64
+	stop       func() // the end of the test calls it too
 }
 
 const (
@@ -73,43 +70,19 @@ func decaying(r rate, after int) rate {
 // startLoad publishes the backlog, and goes on at a rate in the background.
 func (h *harness) startLoad(seed uint64, r rate) *load {
 	h.tb.Helper()
-	l := h.newLoad(seed, r)
-	l.mustPublish(backlog)
-	l.start()
-	return l
-}
-
-// newLoad returns a load that has published nothing.
-func (h *harness) newLoad(seed uint64, r rate) *load {
-	h.tb.Helper()
 	random := rand.New(rand.NewPCG(seed, 2))
 	company := sample.New(sample.Config{Seed: seed, Systems: 6, Calls: 250, Days: 4, Until: historyEnd()})
 	next, finish := iter.Pull(companyEvents(company))
 	l := &load{
-		tb: h.tb, stop: func() {}, js: h.js, publisher: events.NewPublisher(h.js, "fault", events.MaxMessage(maxMessage)), company: company,
+		js: h.js, publisher: events.NewPublisher(h.js, "fault", events.MaxMessage(maxMessage)), company: company,
 		reorderer: &reorderer{source: next, random: random, poison: poisonSource{random: random}}, random: random, rate: r,
 	}
-	h.tb.Cleanup(finish)
-	return l
-}
-
-func (l *load) start() { l.stop = eventstest.Run(l.tb, l.run) }
-
-func (l *load) mustPublish(count int) {
-	l.tb.Helper()
-	if err := l.publish(l.tb.Context(), count); err != nil {
-		l.tb.Fatal(err)
+	if err := l.publish(h.tb.Context(), backlog); err != nil {
+		h.tb.Fatal(err)
 	}
-}
-
-// awaitPublished waits until the stream has acknowledged more messages.
-func (l *load) awaitPublished(more int64) {
-	l.tb.Helper()
-	target := l.published.Load() + more
-	// After a fault the first one can take as long as the stream remembers duplicates, two minutes.
-	eventstest.EventuallyWithin(l.tb, 6*time.Minute, strconv.FormatInt(more, 10)+" more messages are acknowledged", func() bool {
-		return l.published.Load() >= target
-	})
+	h.tb.Cleanup(finish)
+	l.stop = eventstest.Run(h.tb, l.run)
+	return l
 }
 
 // historyEnd is where the company's history ends and its live calls begin, by the company's own clock.
@@ -134,7 +107,7 @@ func companyEvents(company *sample.Company) iter.Seq[events.Event] {
 	}
 }
 
-// run publishes until ctx ends. Then the stream has acknowledged all that was published.
+// run publishes until ctx ends.
 func (l *load) run(ctx context.Context) error {
 	tick := time.NewTicker(loadInterval)
 	defer tick.Stop()
@@ -144,8 +117,8 @@ func (l *load) run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		test := l.tb.Context()
-		if err := l.publish(test, l.rate(l.random)); err != nil && test.Err() == nil {
+		err := l.publish(ctx, l.rate(l.random))
+		if ctx.Err() == nil && err != nil {
 			return err
 		}
 	}

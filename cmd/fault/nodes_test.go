@@ -64,7 +64,7 @@ func (h *harness) startReaderOfWorker(worker *cluster.Cluster) {
 // no row is lost. While a worker is down, readers answer for the phone systems of the other one.
 func TestNodes(t *testing.T) {
 	h := newNodesHarness(t)
-	c := h.startClients(false)
+	c := h.startClients()
 	h.awaitApplied(settleMessages)
 
 	worker := h.postgres.workers.Servers[0]
@@ -117,7 +117,7 @@ func TestNodes(t *testing.T) {
 // partitions go on.
 func TestNodes_WorkerFrozen(t *testing.T) {
 	h := newNodesHarness(t)
-	c := h.startClients(false)
+	c := h.startClients()
 	h.awaitApplied(settleMessages)
 
 	worker := h.postgres.workers.Servers[0]
@@ -148,7 +148,7 @@ func TestNodes_Webhooks(t *testing.T) {
 
 	for _, worker := range server.workers.Servers {
 		worker.Kill()
-		if _, elsewhere := h.systemsByNode(w.load.systems()[:webhookSystems], worker.Port()); len(elsewhere) > 0 {
+		if _, elsewhere := h.systemsByNode(w.artifacts.systems, worker.Port()); len(elsewhere) > 0 {
 			w.awaitRequests(100)
 		}
 		if err := worker.Restart(t.Context()); err != nil {
@@ -193,7 +193,7 @@ func (h *harness) awaitPositions(systems []uuid.UUID) {
 // requireStatus requests the extensions of a phone system.
 func (h *harness) requireStatus(c *clients, system uuid.UUID, want int) {
 	h.tb.Helper()
-	got, err := c.client.get(h.tb.Context(), *h.readers[0].url.Load()+"/"+system.String()+"/extensions", h.keys.systems[system])
+	got, err := c.client.get(h.tb.Context(), *h.readers[0].url.Load()+"/"+system.String()+"/extensions", h.keys.systems[system], "")
 	if err != nil || got.status != want {
 		h.tb.Errorf("status = %d, %v, want %d: %s", got.status, err, want, got.body)
 	}

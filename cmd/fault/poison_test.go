@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/google/uuid"
@@ -64,16 +65,35 @@ type poisonKind struct {
 }
 
 func poisonKinds() []poisonKind {
+	replace := func(old, text string) func(*events.Message) {
+		return func(m *events.Message) { m.Data = bytes.Replace(m.Data, []byte(old), []byte(text), 1) }
+	}
+	header := func(name, value string) func(*events.Message) {
+		return func(m *events.Message) { m.Header[name] = []string{value} }
+	}
+	subject := func(change func(parts []string)) func(*events.Message) {
+		return func(m *events.Message) {
+			parts := strings.Split(m.Subject, ".")
+			change(parts)
+			m.Subject = strings.Join(parts, ".")
+		}
+	}
 	return []poisonKind{
 		{"contradiction", nil},
 		{"truncated", func(m *events.Message) { m.Data = m.Data[:len(m.Data)/2] }},
+		{"empty", func(m *events.Message) { m.Data = nil }},
+		{"wrong type of a member", replace(`"version":1`, `"version":"one"`)},
+		{"missing member", replace(`"version":1`, `"revision":1`)},
+		{"duplicate member", replace(`"version":1`, `"version":1,"version":1`)},
+		{"NUL", replace(`"inbound"`, `"in\u0000bound"`)},
+		{"lone surrogate", replace(`"inbound"`, `"\ud800"`)},
+		{"invalid UTF-8", replace(`"inbound"`, "\"\xff\"")},
+		{"unknown type", header("ce-type", "callboard.fax.changed")},
+		{"other spec version", header("ce-specversion", "0.3")},
 		{"no headers", func(m *events.Message) { m.Header = nil }},
-		{"NUL", func(m *events.Message) {
-			m.Data = bytes.Replace(m.Data, []byte(`"inbound"`), []byte(`"in\u0000bound"`), 1)
-		}},
-		{"subject of an unknown entity", func(m *events.Message) {
-			m.Subject = strings.TrimSuffix(m.Subject, string(events.EntityCall)) + "fax"
-		}},
+		{"subject of another system", subject(func(parts []string) { parts[1] = uuid.NewSHA1(uuid.Nil, []byte(parts[1])).String() })},
+		{"subject of another entity", subject(func(parts []string) { parts[2] = string(events.EntityVoicemail) })},
+		{"subject of an unknown entity", subject(func(parts []string) { parts[2] = "fax" })},
 		{"missing claim check", missingClaimCheck},
 	}
 }
@@ -130,4 +150,20 @@ func encoded(e events.Event) events.Message {
 		panic(err) // only valid events are encoded here
 	}
 	return m
+}
+
+// No poison message can be decoded, except those that only the fold or the bucket refuses.
+func TestPoison_IsNotDecoded(t *testing.T) {
+	p := &poisonSource{random: rand.New(rand.NewPCG(1, 1))}
+	for range poisonKinds() {
+		_, bad := p.next(p.call(p.id()))
+		e, err := events.Decode(bad.Message)
+		transcript, isTranscript := e.State.(*events.Transcript)
+		switch {
+		case bad.name == "contradiction":
+		case isTranscript && transcript.Object != nil: // its object is missing
+		case err == nil:
+			t.Errorf("%s: Decode returned no error", bad.name)
+		}
+	}
 }

@@ -80,6 +80,16 @@ func (h *harness) killRebuild() {
 	h.rebuild()
 }
 
+// killRebuildAt kills a rebuild at a step.
+func killRebuildAt(step string) func(*harness) {
+	return func(h *harness) {
+		c := h.startRebuild()
+		h.awaitStep(c, step)
+		c.killIfRunning()
+		h.rebuild()
+	}
+}
+
 // killRebuildBeforeWritePause kills a rebuild that waits for the lock under which it switches generations.
 func (h *harness) killRebuildBeforeWritePause() {
 	f := h.block(beforeWritePause)

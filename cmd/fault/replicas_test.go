@@ -1,21 +1,29 @@
 package fault_test
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
+	"iter"
 	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go/jetstream"
 
+	"callboard/events"
 	"callboard/events/audit"
 	"callboard/events/eventstest"
+	"callboard/events/sample"
 	"callboard/readapi/access"
 	"callboard/schema/cluster"
 	"callboard/schema/schematest"
@@ -31,6 +39,7 @@ type replicas struct {
 	password         string            // of the roles
 	projector        *process
 	reader           *reader
+	events           *eventSource
 }
 
 func newReplicas(t *testing.T) *replicas {
@@ -46,7 +55,7 @@ func newReplicas(t *testing.T) *replicas {
 		"CALLBOARD_NATS_URL": r.natsURL(), "CALLBOARD_POSTGRES_URL": r.bothURL(operatorRole, "read-write"),
 	})
 	r.createStreams()
-	r.load = r.newLoad(seed(t), constant(200))
+	r.events = newEventSource(t, r.js)
 	r.projector = newProcess(t, "projector", "projector", map[string]string{
 		"CALLBOARD_NATS_URL": r.natsURL(), "CALLBOARD_POSTGRES_URL": r.bothURL(projectorRole, "read-write"), "CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
 	})
@@ -258,4 +267,112 @@ func (r *replicas) awaitAudited() {
 		var stored int
 		return r.pool.QueryRow(r.tb.Context(), query, ids).Scan(&stored) == nil && stored == len(ids)
 	})
+}
+
+// eventSource publishes numbered events of a sample company.
+type eventSource struct {
+	tb           testing.TB
+	js           jetstream.JetStream
+	publisher    *events.Publisher
+	next         func() (events.Event, bool)
+	acknowledged atomic.Int64 // the events 1 to this one
+}
+
+func newEventSource(tb testing.TB, js jetstream.JetStream) *eventSource {
+	tb.Helper()
+	company := sample.New(sample.Config{Seed: 1, Systems: 6, Calls: 250, Days: 4, Until: historyEnd()})
+	next, stop := iter.Pull(companyEvents(company))
+	tb.Cleanup(stop)
+	return &eventSource{tb: tb, js: js, publisher: events.NewPublisher(js, "fault"), next: next}
+}
+
+// publish returns when the stream has acknowledged the next events.
+func (s *eventSource) publish(ctx context.Context, count int) error {
+	batch, first := make([]events.Event, count), int(s.acknowledged.Load())+1
+	for i := range batch {
+		batch[i], _ = s.next() // it has no end
+		batch[i].ID = strconv.Itoa(first + i)
+	}
+	if err := s.publisher.Publish(ctx, batch...); err != nil {
+		return err
+	}
+	s.acknowledged.Add(int64(count))
+	return nil
+}
+
+func (s *eventSource) mustPublish(count int) {
+	s.tb.Helper()
+	if err := s.publish(s.tb.Context(), count); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// start publishes in the background until stop is called, or until the test ends.
+func (s *eventSource) start() (stop func()) {
+	var ending atomic.Bool
+	done := make(chan error, 1)
+	go func() {
+		tick := time.NewTicker(loadInterval)
+		defer tick.Stop()
+		for !ending.Load() {
+			if err := s.publish(s.tb.Context(), 10); err != nil {
+				done <- err
+				return
+			}
+			<-tick.C
+		}
+		done <- nil
+	}()
+	stop = sync.OnceFunc(func() {
+		ending.Store(true)
+		if err := <-done; err != nil {
+			s.tb.Errorf("publish: %v", err)
+		}
+	})
+	s.tb.Cleanup(stop)
+	return stop
+}
+
+// awaitAcknowledged waits until the stream has acknowledged more events.
+func (s *eventSource) awaitAcknowledged(more int64) {
+	s.tb.Helper()
+	now := s.acknowledged.Load()
+	// After a fault the first one can take as long as the stream remembers duplicates, two minutes.
+	for _, count := range []int64{1, more} {
+		eventstest.EventuallyWithin(s.tb, 6*time.Minute, fmt.Sprintf("%d more events are acknowledged", count), func() bool { return s.acknowledged.Load() >= now+count })
+	}
+}
+
+// checkStream checks that the stream has every acknowledged event once.
+func (s *eventSource) checkStream(stream jetstream.Stream) {
+	s.tb.Helper()
+	var consumer jetstream.Consumer
+	refused := ""
+	eventstest.Eventually(s.tb, "NATS creates a consumer", func() bool {
+		var err error
+		consumer, err = stream.OrderedConsumer(s.tb.Context(), jetstream.OrderedConsumerConfig{HeadersOnly: true})
+		if err != nil && err.Error() != refused {
+			refused = err.Error()
+			s.tb.Logf("creating a consumer: %s", refused)
+		}
+		return err == nil
+	})
+	messages, err := consumer.Messages()
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	defer messages.Stop()
+	times := map[string]int{}
+	for range stream.CachedInfo().State.Msgs {
+		m, err := messages.Next(jetstream.NextMaxWait(time.Minute))
+		if err != nil {
+			s.tb.Fatal(err)
+		}
+		times[m.Headers().Get("ce-id")]++
+	}
+	for i := range s.acknowledged.Load() {
+		if id := strconv.FormatInt(i+1, 10); times[id] != 1 {
+			s.tb.Errorf("event %s is in the stream %d times, want once", id, times[id])
+		}
+	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"callboard/events/eventstest"
 )
 
 // reportClient follows a phone system's reports by updatedAt, window after window, each up to now or to a second ago. It relies on the API's
@@ -198,7 +200,7 @@ func (c *reportClient) page(ctx context.Context, values url.Values) (page report
 	h := c.harness
 	keys := h.keys.reports[c.system]
 	r := h.readers[rand.IntN(len(h.readers))]
-	got, ok := c.get(ctx, r, "/"+c.system.String()+"/call-log-reports?"+values.Encode(), keys[c.requests%len(keys)])
+	got, ok := c.get(ctx, r, "/"+c.system.String()+"/call-log-reports?"+values.Encode(), keys[c.requests%len(keys)], "")
 	if !ok {
 		return page, false
 	}
@@ -258,4 +260,66 @@ func (h *harness) versions(query string, parameters ...any) map[string]time.Time
 		h.tb.Fatal(err)
 	}
 	return versions
+}
+
+// cursorInFlight is a report of which the first page has been read, and whose cursor is used after a rebuild or a rollback.
+type cursorInFlight struct {
+	*reportClient
+	window window
+	values url.Values
+}
+
+const (
+	cursorRows    = 10 // in a page
+	cursorRowsMin = 30 // in the window before its first page is read
+)
+
+// openCursors reads the first page of a report of each phone system.
+func (c *clients) openCursors(ctx context.Context) (list []*cursorInFlight) {
+	h := c.harness
+	h.tb.Helper()
+	for _, system := range h.load.systems() {
+		f := &cursorInFlight{reportClient: c.newReportClient(system)}
+		eventstest.Eventually(h.tb, "a report has several pages", func() bool {
+			f.window = f.nextWindow()
+			return len(h.versions(callsInWindow, system, f.window.from, f.window.until)) >= cursorRowsMin
+		})
+		f.values = f.window.query(cursorRows)
+		eventstest.Eventually(h.tb, "the first page is final", func() bool {
+			more, final := f.readPage(ctx)
+			return more && final
+		})
+		list = append(list, f)
+	}
+	return list
+}
+
+// readPage reads the next page. Without an answer it has to be called again.
+func (f *cursorInFlight) readPage(ctx context.Context) (more, final bool) {
+	page, ok := f.page(ctx, f.values)
+	if !ok {
+		return true, false
+	}
+	f.window.add(page)
+	f.values.Set("cursor", page.NextCursor)
+	return page.HasMore, !page.completeThrough.Before(f.window.until)
+}
+
+const callsInWindow = allCalls + " and updated_at >= $2 and updated_at < $3"
+
+// finishCursors reads the reports to their end. All rows that are still in the window must have been in one of the pages.
+func (c *clients) finishCursors(ctx context.Context, list []*cursorInFlight) {
+	h := c.harness
+	h.tb.Helper()
+	for _, f := range list {
+		for more := true; more && !h.tb.Failed(); {
+			more, _ = f.readPage(ctx)
+		}
+		for id, updatedAt := range h.versions(callsInWindow, f.system, f.window.from, f.window.until) {
+			row := version{id, updatedAt}
+			if _, read := f.window.rows[row]; !read {
+				f.violation("report of %s from %s to %s: no page had %v", f.system, f.window.from, f.window.until, row)
+			}
+		}
+	}
 }

@@ -11,7 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -117,6 +119,9 @@ func startPostgresServer(tb testing.TB, config cluster.Config, workers int) *pos
 		if err := errors.Join(w.Stop(), c.Stop()); err != nil {
 			tb.Error(err)
 		}
+		if tb.Failed() {
+			tb.Logf("deadlocks in PostgreSQL's log:\n%s", deadlocks(c.Log()))
+		}
 		if err := cluster.Remove(dir); err != nil {
 			tb.Error(err)
 		}
@@ -151,6 +156,15 @@ func (s *postgresServer) dataDirectory() string {
 	return schematest.QueryOne[string](s.tb, conn, "show data_directory")
 }
 
+// deadlocks returns what a log of PostgreSQL has about deadlocks.
+func deadlocks(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.Join(regexp.MustCompile(`(?m)^.*deadlock detected.*(\n.*){0,60}`).FindAllString(string(text), -1), "\n")
+}
+
 // createDatabase creates a database with callboard's schema.
 func (s *postgresServer) createDatabase(name string) {
 	s.tb.Helper()
@@ -161,6 +175,11 @@ func (s *postgresServer) createDatabase(name string) {
 	if err := schematest.CreateDatabase(s.tb.Context(), s.Cluster, nil, name, clause, s.password); err != nil {
 		s.tb.Fatal(err)
 	}
+}
+
+func (s *postgresServer) dropDatabase(name string) {
+	s.tb.Helper()
+	s.exec("postgres", "drop database "+name+" with (force)")
 }
 
 // exec executes a statement as the superuser.

@@ -38,7 +38,7 @@ func TestStreamReplaced(t *testing.T) {
 	h.verify()
 	h.awaitReaders()
 	h.load.stop()
-	h.check(0)
+	h.check(0, true)
 	h.checkNothingLeft(false)
 }
 

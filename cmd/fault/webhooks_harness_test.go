@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/events/webhook"
 	"callboard/schema/schematest"
@@ -23,16 +24,15 @@ import (
 const (
 	webhookSystems     = 4
 	endpointsOfSystem  = 2
-	webhookConcurrency = 4   // requests at once, to each endpoint
-	webhookLoad        = 240 // events per second
-	directory          = 400 // events that include all of the company's phone systems
+	webhookConcurrency = 4 // requests at once, to each endpoint
 )
 
 // webhooks is callboard with a projector and two senders of webhooks, whose endpoints are in this process.
 type webhooks struct {
 	*harness
-	senders  []*process
-	receiver *receiver
+	senders   []*process
+	receiver  *receiver
+	artifacts *artifacts
 }
 
 // newWebhooks starts the programs with one PostgreSQL server, registers the endpoints, and starts the load.
@@ -55,7 +55,7 @@ func startWebhooks(t *testing.T, h *harness, databaseURL func(role string) strin
 	h.random = rand.New(rand.NewPCG(n, 1))
 	h.nats = newNATSServer(t)
 	h.js = h.nats.connect()
-	w := &webhooks{harness: h, receiver: newReceiver(t)}
+	w := &webhooks{harness: h, receiver: newReceiver(t), artifacts: newArtifacts(t, n, events.NewPublisher(h.js, "fault"))}
 	env := func(role string) map[string]string {
 		return map[string]string{
 			"CALLBOARD_NATS_URL":               "nats://" + h.nats.address,
@@ -77,12 +77,11 @@ func startWebhooks(t *testing.T, h *harness, databaseURL func(role string) strin
 	h.createStream()
 	h.projectors = []*process{start("projector", "projector", projectorRole)}
 	w.senders = []*process{start("webhooks", "sender-1", senderRole), start("webhooks", "sender-2", senderRole)}
-	w.load = h.newLoad(n, constant(webhookLoad))
-	w.load.mustPublish(directory)
+	w.artifacts.publishSystems()
 	w.awaitCaughtUp()
 	w.addEndpoints()
 	w.awaitShared()
-	w.load.start()
+	w.artifacts.start()
 	return w
 }
 
@@ -90,7 +89,7 @@ func startWebhooks(t *testing.T, h *harness, databaseURL func(role string) strin
 func (w *webhooks) addEndpoints() {
 	w.tb.Helper()
 	for i := range webhookSystems * endpointsOfSystem {
-		system := w.load.systems()[i%webhookSystems]
+		system := w.artifacts.systems[i%webhookSystems]
 		path := "/" + strconv.Itoa(i)
 		var added struct {
 			ID     uuid.UUID
@@ -124,7 +123,9 @@ func (w *webhooks) awaitShared() {
 func (w *webhooks) publishBurst() {
 	w.tb.Helper()
 	w.awaitRequests(200)
-	w.load.mustPublish(300)
+	if err := w.artifacts.publish(60); err != nil {
+		w.tb.Fatal(err)
+	}
 	w.awaitRequests(50)
 }
 
@@ -209,14 +210,14 @@ func (w *webhooks) awaitRequests(more int64) {
 // sender notices within half a second, or a second on a busy machine, that its session has ended; until then it can send what another one sends.
 func (w *webhooks) allowRequestsInFlight() {
 	for _, e := range w.receiver.endpoints {
-		e.maxRepeated += webhookConcurrency + webhookLoad/webhookSystems
+		e.maxRepeated += webhookConcurrency + artifactsPerSecond/webhookSystems
 	}
 }
 
 // finish stops the load, and the senders as soon as they have nothing left to do.
 func (w *webhooks) finish() {
 	w.tb.Helper()
-	w.load.stop()
+	w.artifacts.stop()
 	w.awaitCaughtUp()
 	const behind = `
 		select count(*)
@@ -231,33 +232,22 @@ func (w *webhooks) finish() {
 	}
 }
 
-// check checks that every endpoint has got the notices of its phone system and no other, and no more requests again than
-// faults explain.
+// check checks that every endpoint has got the events of its phone system and no other, and no more requests again than faults explain.
 func (w *webhooks) check() {
 	w.tb.Helper()
+	fired := 0
+	for _, ids := range w.artifacts.fired {
+		fired += len(ids)
+	}
+	if n := w.queryInt("select count(*) from webhook.notice"); n != int64(fired) {
+		w.tb.Errorf("notices = %d, want %d", n, fired)
+	}
 	if n := w.queryInt("select count(*) from webhook.finished where state <> 'delivered'"); n != 0 {
 		w.tb.Errorf("deliveries that ended in another state than delivered = %d, want 0", n)
 	}
 	for _, e := range w.receiver.endpoints {
-		e.check(w.tb, w.notices(e.system))
+		e.check(w.tb, w.artifacts.fired[e.system])
 	}
-	w.tb.Logf("%d requests, of which %d were aborted; %d attempts were recorded as failed", w.receiver.requests.Load(),
-		w.receiver.aborted.Load(), w.queryInt("select count(*) from webhook.attempt where error is not null"))
-}
-
-// notices returns the kinds of a phone system's notices, by id.
-func (w *webhooks) notices(system uuid.UUID) map[string]webhook.Kind {
-	w.tb.Helper()
-	rows, _ := w.pool.Query(w.tb.Context(), "select id, kind from webhook.notice where system_id = $1", system)
-	notices := map[string]webhook.Kind{}
-	var id string
-	var kind webhook.Kind
-	_, err := pgx.ForEachRow(rows, []any{&id, &kind}, func() error { notices[id] = kind; return nil })
-	if err != nil {
-		w.tb.Fatal(err)
-	}
-	if len(notices) < 50 {
-		w.tb.Errorf("notices of phone system %s = %d, want 50 or more", system, len(notices))
-	}
-	return notices
+	w.tb.Logf("%d artifacts, %d requests, of which %d were aborted; %d attempts were recorded as failed",
+		fired, w.receiver.requests.Load(), w.receiver.aborted.Load(), w.queryInt("select count(*) from webhook.attempt where error is not null"))
 }
