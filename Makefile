@@ -67,7 +67,7 @@ test/citus: ## Run the tests of the database on a Citus cluster; deploy/standin/
 	failed=$$?; \
 	grep -E '^(ok|FAIL|panic:|--- FAIL|    --- FAIL)' $$log; \
 	echo "skipped tests, and why:"; \
-	grep -ohE 'not on Citus: .*' $$log | sort | uniq -c; \
+	grep -ohE 'not on nodes: .*' $$log | sort | uniq -c; \
 	echo "all output: $$log"; \
 	exit $$failed
 	CALLBOARD_TEST_CITUS=1 go test ./cmd/fault -run TestNodes -count=1 -v
