@@ -28,6 +28,7 @@ type Process struct {
 	env        map[string]string
 	cmd        *exec.Cmd     // nil before the first start
 	exited     chan struct{} // closed when the process has exited
+	kills      int
 }
 
 // Output is the file of what a process has printed since its start.
@@ -128,6 +129,9 @@ func (p *Process) Name() string { return p.name }
 // PID returns the number of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
+// Kills returns how often the process was killed.
+func (p *Process) Kills() int { return p.kills }
+
 // Await waits until the output matches a pattern, and returns its groups.
 func (p *Process) Await(pattern string) (groups []string) {
 	p.Helper()
@@ -192,6 +196,7 @@ func (p *Process) Kill() {
 	p.RequireRunning()
 	p.Signal(syscall.SIGKILL)
 	<-p.exited
+	p.kills++
 }
 
 // KillIfRunning kills the process unless it has exited before, and reports whether it was killed.
@@ -199,6 +204,7 @@ func (p *Process) KillIfRunning() (killed bool) {
 	_ = p.cmd.Process.Kill() // it may have exited
 	<-p.exited
 	if killed = !p.cmd.ProcessState.Exited(); killed {
+		p.kills++
 	}
 	return killed
 }
