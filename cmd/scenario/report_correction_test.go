@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events"
+	"callboard/events/eventstest"
 	"callboard/projector/rebuild"
 )
 
@@ -72,6 +73,9 @@ func checkCopy(t *testing.T, correct func(context.Context, rebuild.Config, uuid.
 		if err := correct(t.Context(), config, d.system); err != nil {
 			t.Fatal(err)
 		}
+		eventstest.Eventually(t, "a watermark after the correction", func() bool {
+			return h.QueryInt("select count(*) from control.correction c join projection.position p using (partition) where p.watermark <= c.clock") == 0
+		})
 		walk(customer)
 		all := newConsumer(d, "updatedAt", start)
 		walk(all)

@@ -25,7 +25,7 @@ var (
 
 const (
 	// firstMargin is how long after the watermark corrections are, at first. The switch must come before.
-	firstMargin = 5 * time.Second
+	firstMargin = 500 * time.Millisecond
 	// maxMargin limits the margin, which doubles until the switch is in time.
 	maxMargin = 5 * time.Minute
 )
