@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -302,47 +301,6 @@ func TestGeneration_OtherColumnTypes(t *testing.T) {
 	if got, want := after.Body.String(), before.Body.String(); got != want {
 		t.Errorf("body = %s, want %s", got, want)
 	}
-}
-
-// Requests are not disturbed by a switch, which renames the generations' schemas.
-func TestGeneration_Switch(t *testing.T) {
-	schematest.NeedOneServer(t, "it copies tables")
-	t.Parallel()
-	h := newHarness(t)
-	system, id := h.system("one"), uuid.New()
-	h.fullCall(system, id)
-	key, path := h.key(system), systemPath(system, "/call-logs/"+id.String())
-	h.copyGeneration("next")
-	want := h.get(path, withKey(key)).Body.String()
-	stop := make(chan struct{})
-	var clients sync.WaitGroup
-	var responses atomic.Int64
-	for range 4 {
-		clients.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				if w := h.get(path, withKey(key)); w.Code != http.StatusOK || w.Body.String() != want {
-					t.Errorf("response = %d %s, want %s", w.Code, w.Body, want)
-				}
-				responses.Add(1)
-			}
-		})
-	}
-	for range 20 {
-		seen := responses.Load()
-		eventstest.Eventually(t, "8 more responses", func() bool { return responses.Load() >= seen+8 })
-		h.exec(`begin;
-			alter schema projection rename to previous;
-			alter schema next rename to projection;
-			alter schema previous rename to next;
-			commit`)
-	}
-	close(stop)
-	clients.Wait()
 }
 
 // The load balancer and the API's description say the same of a code as the reader: its type, its title and whether it is retryable.

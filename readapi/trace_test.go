@@ -41,7 +41,7 @@ func TestSpan(t *testing.T) {
 		ended := recorder.Ended()[0]
 		got := make(map[attribute.Key]string)
 		for _, a := range ended.Attributes() {
-			got[a.Key] = a.Value.Emit()
+			got[a.Key] = a.Value.String()
 		}
 		if ended.Name() != "listExtensions" || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: span = %s %v, want listExtensions %v", path, ended.Name(), got, want)

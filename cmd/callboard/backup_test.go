@@ -230,13 +230,6 @@ func TestBackup(t *testing.T) {
 		g.expect(1, "it lacks 1 keys", "restore", path, "--keys", oldKeys)
 		g.expect(0, "Next: run 'callboard rebuild'", "restore", path, "--keys", keys)
 	})
-	t.Run("the stream was not lost", func(t *testing.T) {
-		g := f.replacement(t)
-		g.nats = f.nats
-		g.expect(0, `Stream PHONES: left as it is, up to \d+\.`, "restore", path, "--accept-revoked")
-		g.expect(0, `Generation \d+ is live`, "rebuild")
-		g.expect(0, noDifferences, "verify")
-	})
 	t.Run("another stream", func(t *testing.T) {
 		g := f.replacement(t)
 		g.simulate("--systems", "1", "--calls", "1", "--seed", "9")
@@ -245,7 +238,6 @@ func TestBackup(t *testing.T) {
 			t.Errorf("keys after a refused restore = %s, want 0", got)
 		}
 	})
-	t.Run("interrupted", func(t *testing.T) { checkInterruptedRestore(t, f, path, keys, last) })
 	projector.StopCleanly(os.Interrupt)
 	t.Run("the database was not lost", func(t *testing.T) { checkStreamsOnly(t, f, path, last) })
 }
@@ -352,25 +344,4 @@ func checkStreamsOnly(t *testing.T, f backupFixture, path string, want int64) {
 	g.expect(0, `Generation \d+ is live`, "rebuild")
 	g.waitUntilCaughtUp()
 	g.expect(0, noDifferences, "verify")
-}
-
-// What an interrupted restore leaves: a part of a stream, and an empty database.
-func checkInterruptedRestore(t *testing.T, f backupFixture, path, keys string, want int64) {
-	t.Helper()
-	g := f.replacement(t)
-	js := eventstest.JetStream(t, g.nats.URL())
-	if err := js.DeleteStream(t.Context(), events.StreamName); err != nil {
-		t.Fatal(err)
-	}
-	part, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: events.StreamName, Subjects: []string{"callboard.restore." + events.StreamName}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.Publish(t.Context(), part.CachedInfo().Config.Subjects[0], nil); err != nil {
-		t.Fatal(err)
-	}
-	g.expect(0, `Stream PHONES: restored up to`, "restore", path, "--keys", keys)
-	if got := g.lastSequence(); got != want {
-		t.Errorf("last sequence = %d, want %d", got, want)
-	}
 }

@@ -257,6 +257,25 @@ func TestNATSConf(t *testing.T) {
 	}
 }
 
+// With the files of 'secrets create', the servers of deploy/compose/cluster.yml have one password for their routes.
+func TestNATSConf_Cluster(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	succeed(t, nil, "", "secrets", "create", filepath.Join(dir, "secrets"), "--nats", "nats:4222,nats2:4222,nats3:4222")
+	for name, file := range map[string]string{"callboard.conf": "nats.conf", "cluster.conf": "compose/nats.conf"} {
+		if err := os.WriteFile(filepath.Join(dir, name), deployFile(t, file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	options, err := server.ProcessConfigFile(filepath.Join(dir, "cluster.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := options.Cluster; c.Password == "" || len(options.Routes) != 3 || len(options.Users) < 8 {
+		t.Errorf("routes = %d, users = %d, password of routes set: %t, want 3, at least 8 and true", len(options.Routes), len(options.Users), c.Password != "")
+	}
+}
+
 var disabledTLS = regexp.MustCompile(`(?m)^# (tls \{|  \w+: .*|\})$`)
 
 // The file's block for TLS demands certificates of clients, and its paths are relative to the server's working directory.

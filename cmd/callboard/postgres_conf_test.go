@@ -1,15 +1,8 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net/url"
 	"os"
 	"os/user"
@@ -17,12 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"callboard/events/eventstest"
 	"callboard/schema"
 	"callboard/schema/cluster"
 	"callboard/schema/schematest"
@@ -70,28 +63,6 @@ func writeServerFile(t *testing.T, dir, name string, content []byte) string {
 	return path
 }
 
-// certificate returns a certificate of 127.0.0.1 that signs itself, and its key.
-func certificate(t *testing.T) (certificate, key []byte) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "127.0.0.1"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
-}
-
 func deployFile(t *testing.T, name string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "..", "deploy", name))
@@ -107,24 +78,21 @@ type deployedPostgres struct {
 	secrets string
 }
 
-// startDeployedPostgres starts a server with deploy/postgresql.conf and the rules of a file beside it. Further settings override those of
-// the file. The harness connects as the superuser, so the rules get another one.
-func startDeployedPostgres(t *testing.T, rules, sslmode string, settings map[string]string) deployedPostgres {
+// startDeployedPostgres starts a server with deploy/postgresql.conf and deploy/pg_hba.conf. The harness connects as the superuser, so the
+// rules get another one.
+func startDeployedPostgres(t *testing.T) deployedPostgres {
 	t.Helper()
 	dir := serverFolder(t)
 	harness := "host all postgres 127.0.0.1/32 scram-sha-256\n"
 	all := map[string]string{
 		"config_file": writeServerFile(t, dir, "postgresql.conf", deployFile(t, "postgresql.conf")),
-		"hba_file":    writeServerFile(t, dir, "pg_hba.conf", append([]byte(harness), deployFile(t, rules)...)),
+		"hba_file":    writeServerFile(t, dir, "pg_hba.conf", append([]byte(harness), deployFile(t, "pg_hba.conf")...)),
 	}
-	crt, key := certificate(t)
+	crt, key := eventstest.NewCertificateAuthority(t).Issue(t)
 	all["ssl_cert_file"] = writeServerFile(t, dir, "server.crt", crt)
 	all["ssl_key_file"] = writeServerFile(t, dir, "server.key", key)
-	for name, value := range settings {
-		all[name] = value
-	}
 	d := deployedPostgres{schematest.NewCluster(t, all), filepath.Join(t.TempDir(), "secrets")}
-	address := fmt.Sprintf("127.0.0.1:%d/callboard?sslmode=%s", d.Port(), sslmode)
+	address := fmt.Sprintf("127.0.0.1:%d/callboard?sslmode=require", d.Port())
 	succeed(t, nil, "", "secrets", "create", d.secrets, "--postgres", address)
 	password := readSecret(t, d.secrets, "postgres-owner-password")
 	d.exec(t, "postgres", "create role callboard_owner superuser login password '"+password+"'")
@@ -175,7 +143,7 @@ func roles() []string { return []string{"owner", "projector", "reader", "operato
 // With the files of deploy/, each role connects over TLS with its password, to the database callboard only.
 func TestPostgresConf(t *testing.T) {
 	t.Parallel()
-	d := startDeployedPostgres(t, "pg_hba.conf", "require", nil)
+	d := startDeployedPostgres(t)
 	const tls = `select format('%s %s', current_user, (select ssl from pg_stat_ssl where pid = pg_backend_pid()))`
 	for _, role := range roles() {
 		own := readSecret(t, d.secrets, "postgres-"+role+"-url")
@@ -194,19 +162,6 @@ func TestPostgresConf(t *testing.T) {
 	d.exec(t, "postgres", "create role other login password 'p'")
 	expectRefused(t, "another role", d.UserURL("other", "p", "callboard"), pgerrcode.InvalidAuthorizationSpecification)
 	d.expectSettings(t, map[string]string{"jit": "off", "max_wal_size": "16GB", "hot_standby_feedback": "on", "wal_compression": "pglz", "ssl": "on"})
-}
-
-// The rules for docker-compose.yml: no TLS, but the same roles and one database.
-func TestPostgresConf_Compose(t *testing.T) {
-	t.Parallel()
-	d := startDeployedPostgres(t, "pg_hba.compose.conf", "disable", map[string]string{"ssl": "off"})
-	for _, role := range roles() {
-		own := readSecret(t, d.secrets, "postgres-"+role+"-url")
-		if got, err := queryAs(t, own, "select current_user::text"); err != nil || got != "callboard_"+role {
-			t.Errorf("user = %q, %v, want callboard_%s", got, err, role)
-		}
-		expectRefused(t, role+" in another database", changed(t, own, "postgres", "disable"), pgerrcode.InvalidAuthorizationSpecification)
-	}
 }
 
 func expectRefused(t *testing.T, what, url, code string) {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/errgroup"
 
 	"callboard/cmd/setting"
 	"callboard/events"
@@ -85,22 +84,6 @@ func TestStreamCreate_AddsTheIdentity(t *testing.T) {
 	now := running.CachedInfo().Config
 	if _, err := events.StreamID(now); err != nil || now.Metadata["owner"] != "telephony" {
 		t.Errorf("metadata = %v, error = %v, want an identity and the owner", now.Metadata, err)
-	}
-}
-
-func TestStreamCreate_TwoRunsAtOnce(t *testing.T) {
-	t.Parallel()
-	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	runs, ctx := errgroup.WithContext(t.Context())
-	for range 2 {
-		create := newCreate(t)
-		runs.Go(func() error {
-			_, err := create.create(ctx, js)
-			return err
-		})
-	}
-	if err := runs.Wait(); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -54,42 +54,6 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// The binaries exit with the codes of process.Run and print errors to standard error.
-func TestPrograms_ExitCodes(t *testing.T) {
-	t.Parallel()
-	server := []string{"CALLBOARD_NATS_URL", "CALLBOARD_POSTGRES_URL"}
-	nobody := map[string]string{"CALLBOARD_ADMIN_LISTEN": "127.0.0.1:1"}
-	for _, c := range []struct {
-		name string
-		env  map[string]string
-		args []string
-		code int
-		want []string // in standard error, or in standard output if the exit code is 0
-	}{
-		{"callboard", nil, []string{"version"}, 0, []string{"callboard "}},
-		{"callboard", nil, []string{"healthcheck", "http://127.0.0.1:1/livez"}, 1, []string{"connection refused"}},
-		{"callboard", nil, []string{"status"}, 2, server},
-		{"projector", nil, nil, 2, server},
-		{"projector", nil, []string{"version"}, 0, []string{"projector "}},
-		{"projector", nobody, []string{"healthcheck"}, 1, []string{"connection refused"}},
-		{"projector", nil, []string{"--help"}, 0, append(server, "healthcheck", "version")},
-		{"readapi", nil, []string{"version"}, 0, []string{"readapi "}},
-		{"readapi", nobody, []string{"healthcheck"}, 1, []string{"connection refused"}},
-		{"readapi", nil, []string{"--help"}, 0, append(server, "healthcheck", "version")},
-		{"readapi", nil, nil, 2, append(server, "CALLBOARD_BASE_URL", "CALLBOARD_KEY_PEPPER", "CALLBOARD_CURSOR_KEY", "CALLBOARD_AUDIO_URL")},
-	} {
-		r := program(t, c.name, c.env, c.args...)
-		if r.code != c.code || (r.out != "") != (c.code == 0) {
-			t.Errorf("%s %v: exit code = %d, output = %q, want %d", c.name, c.args, r.code, r.out, c.code)
-		}
-		for _, want := range c.want {
-			if !strings.Contains(r.out+r.err, want) {
-				t.Errorf("%s %v: output = %s%s, want %s", c.name, c.args, r.out, r.err, want)
-			}
-		}
-	}
-}
-
 // Every command has help without any setting, and --json. The test reads the commands from the help.
 func TestHelp(t *testing.T) {
 	t.Parallel()

@@ -2,17 +2,14 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
-	"callboard/events/eventstest"
 	"callboard/events/webhook"
 	"callboard/projector/webhook/registry"
 	"callboard/projector/webhook/vault/vaulttest"
@@ -134,22 +131,6 @@ func (f webhooksFixture) finish(delivery, state string) {
 		select id, endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, cause, 1, created_at, $2 from d`, delivery, state)
 }
 
-// answerTest answers the next test as a sender does.
-func (f webhooksFixture) answerTest(status int) (wait func()) {
-	f.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		const update = `update webhook.test
-			set taken_at = now(), done_at = now(), status = $1::int, error = case when $1::int <> 200 then 'not 2xx' end, ms = 12 where done_at is null`
-		eventstest.Eventually(f.T, "there is a test", func() bool {
-			tag, err := f.pool.Exec(context.Background(), update, status)
-			return err == nil && tag.RowsAffected() == 1
-		})
-	}()
-	return func() { <-done }
-}
-
 func TestWebhooks_States(t *testing.T) {
 	f := newWebhooksFixture(t)
 	f.expect(0, `^No webhook endpoints\. `, "list")
@@ -172,51 +153,6 @@ func TestWebhooks_States(t *testing.T) {
 		t.Errorf("remove: exit code = %d, output = %s%s, want one skipped", r.code, r.out, r.err)
 	}
 	f.expect(1, `webhook endpoint `+id+` is removed: add another one`, "pause", id)
-}
-
-func TestWebhooks_Rotate(t *testing.T) {
-	f := newWebhooksFixture(t)
-	id := f.register()
-	r := f.run("rotate", id, "--overlap", "10s")
-	secret := regexp.MustCompile(`^(whsec_\S+)\n\nThis is the new secret\. .*\nRequests are signed with the old one too until \S+Z\.\n$`).FindStringSubmatch(r.out)
-	if secret == nil {
-		t.Fatalf("rotate: exit code = %d, errors = %s, want a secret", r.code, r.err)
-	}
-	if _, err := webhook.ParseSecret(secret[1]); err != nil {
-		t.Error(err)
-	}
-	rotated := succeedJSON[struct{ ID, Secret string }](t, f.operator, "webhooks", "rotate", id, "--overlap", "0s")
-	if rotated.ID != id || rotated.Secret == secret[1] || !strings.HasPrefix(rotated.Secret, "whsec_") {
-		t.Error("rotate --json: want the id and another secret")
-	}
-	if shown := f.show(id); len(shown.Secrets) != 1 || shown.Secrets[0].ExpiresAt != nil {
-		t.Errorf("secrets = %+v, want the current one", shown.Secrets)
-	}
-	for _, args := range [][]string{{"list"}, {"show", id}, {"show", id, "--json"}} {
-		if strings.Contains(f.run(args...).out, "whsec_") {
-			t.Errorf("webhooks %v prints a secret", args)
-		}
-	}
-}
-
-func TestWebhooks_Test(t *testing.T) {
-	f := newWebhooksFixture(t)
-	id := f.register()
-	wait := f.answerTest(200)
-	f.expect(0, `^status 200 after 12 ms\n$`, "test", id)
-	wait()
-	wait = f.answerTest(500)
-	r := f.run("test", id, "--kind", "call.ended", "--json")
-	wait()
-	// A test that takes two seconds says that it waits.
-	errs := strings.TrimPrefix(r.err, "waiting for a sender to send the test\n")
-	if r.code != 1 || errs != "" || !strings.HasPrefix(r.out, `{"status":500,"error":"not 2xx"`) {
-		t.Errorf("test: exit code = %d, output = %s%s, want 1 and status 500", r.code, r.out, r.err)
-	}
-	r = f.run("test", id)
-	if r.code != 1 || !strings.Contains(r.err, "waiting for a sender") || !strings.Contains(r.err, "no sender took the test within 20 s: start the program webhooks") {
-		t.Errorf("test without a sender: exit code = %d, errors = %s, want 1 and what to do", r.code, r.err)
-	}
 }
 
 func TestWebhooks_Deliveries(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -32,7 +31,7 @@ func (h *harness) url(path string) string { return h.api.URL + "/v1/customer/pho
 // get requests a path below /customer/phone-systems.
 func (h *harness) get(key access.Key, path string) answer {
 	h.Helper()
-	return h.send(http.MethodGet, h.url(path), keyHeader(key))
+	return h.send(h.url(path), keyHeader(key))
 }
 
 // mustGet returns the body of a response with status 200.
@@ -46,9 +45,9 @@ func (h *harness) mustGet(key access.Key, path string) map[string]any {
 }
 
 // send sends a request and checks the response against the contract.
-func (h *harness) send(method, url string, header http.Header) answer {
+func (h *harness) send(url string, header http.Header) answer {
 	h.Helper()
-	request, err := http.NewRequestWithContext(h.Context(), method, url, nil)
+	request, err := http.NewRequestWithContext(h.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -62,7 +61,7 @@ func (h *harness) send(method, url string, header http.Header) answer {
 	if err != nil {
 		h.Fatal(err)
 	}
-	h.checkContract(method, url, response, text)
+	h.checkContract(http.MethodGet, url, response, text)
 	a := answer{status: response.StatusCode, header: response.Header, text: string(text)}
 	if strings.HasSuffix(a.header.Get("Content-Type"), "json") {
 		if err := json.Unmarshal(text, &a.body); err != nil {
@@ -124,12 +123,6 @@ func (a answer) ids() []string {
 		ids = append(ids, id)
 	}
 	return ids
-}
-
-// cursor returns nextCursor, escaped for a query.
-func (a answer) cursor() string {
-	cursor, _ := a.body["nextCursor"].(string)
-	return url.QueryEscape(cursor)
 }
 
 // jsonAt returns the value at a path such as data.0.id, or nil. An array's length is at "#".

@@ -2,7 +2,6 @@ package scenario_test
 
 import (
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -48,7 +47,7 @@ func (c *auditedClient) request(operation, path string, system uuid.UUID, status
 	id := fmt.Sprintf("audited-%04d", len(c.want))
 	header := keyHeader(c.issued.Key)
 	header.Set("X-Request-Id", id)
-	if a := c.send(http.MethodGet, c.url(path), header); a.status != status {
+	if a := c.send(c.url(path), header); a.status != status {
 		c.Errorf("%s: outcome = %s, want %d", path, a.outcome(), status)
 	}
 	c.want = append(c.want, auditRow{

@@ -72,7 +72,7 @@ func (f *fixture) checkOperations() {
 	slices.Sort(ids)
 	f.equalStrings("the approved operations", approved, ids)
 	for _, version := range []string{"", "/v0", "/v2"} {
-		f.checkOutcome(version, f.send(http.MethodGet, f.api.URL+version+"/customer/phone-systems", keyHeader(f.key)), "404 NOT_FOUND")
+		f.checkOutcome(version, f.send(f.api.URL+version+"/customer/phone-systems", keyHeader(f.key)), "404 NOT_FOUND")
 	}
 }
 
@@ -159,7 +159,7 @@ func (f *fixture) checkAudio() {
 func (h *harness) fetchAudio(link map[string]any) answer {
 	h.Helper()
 	url, _ := link["url"].(string)
-	return h.send(http.MethodGet, url, http.Header{})
+	return h.send(url, http.Header{})
 }
 
 // checkCoverage changes what grants cover, and the names of systems, between requests with the same keys.
@@ -316,7 +316,7 @@ func resolved(document, part any) any {
 
 func (f *fixture) openAPI() answer {
 	f.Helper()
-	return f.send(http.MethodGet, f.api.URL+"/openapi.json", http.Header{})
+	return f.send(f.api.URL+"/openapi.json", http.Header{})
 }
 
 // describedOperations returns the operations of an OpenAPI document, by method and path.

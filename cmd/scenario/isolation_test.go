@@ -66,7 +66,7 @@ func (f *isolationFixture) request(c credential, path string) answer {
 	if c.refusal != "" {
 		header.Set("X-Forwarded-For", f.newClient())
 	}
-	return f.send(http.MethodGet, f.url(path), header)
+	return f.send(f.url(path), header)
 }
 
 // newClient returns an address in a network that no request has come from.

@@ -1,9 +1,9 @@
 package scenario_test
 
 import (
-	"callboard/events"
-
 	"github.com/google/uuid"
+
+	"callboard/events"
 )
 
 // lists returns the rows of the harbour's lists by path, newest first.

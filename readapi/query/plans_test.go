@@ -36,7 +36,11 @@ func TestSQL_Plans(t *testing.T) {
 		{"full, statistics of empty tables", fill},
 		{"full, no statistics", forgetStatistics},
 		{"full", vacuumAnalyze},
-		{"shuffled", func(tb testing.TB, pool *pgxpool.Pool) { shuffle(tb, pool); vacuumAnalyze(tb, pool) }},
+		{"shuffled", func(tb testing.TB, pool *pgxpool.Pool) {
+			tb.Helper()
+			shuffle(tb, pool)
+			vacuumAnalyze(tb, pool)
+		}},
 	} {
 		state.prepare(t, pool)
 		t.Run(state.name, func(t *testing.T) { expectPlans(t, conn) })
