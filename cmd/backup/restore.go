@@ -76,7 +76,7 @@ func Restore(ctx context.Context, c RestoreConfig) (Restored, error) {
 	if c.StreamsOnly {
 		return done, nil
 	}
-	return done, c.load(ctx, &done, targets)
+	return done, c.load(ctx, &done)
 }
 
 // check checks the files, the database and the streams.
@@ -183,7 +183,7 @@ func (c RestoreConfig) restoreStream(ctx context.Context, t *target) error {
 }
 
 // load fills the database. Keys are ended in the same transaction: no reader ever sees them alive.
-func (c RestoreConfig) load(ctx context.Context, done *Restored, targets []target) error {
+func (c RestoreConfig) load(ctx context.Context, done *Restored) error {
 	load, err := dump.NewLoad(ctx, c.Database)
 	if err != nil {
 		return err

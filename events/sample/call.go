@@ -125,7 +125,7 @@ func (c *call) forward(from *leg) {
 // addLeg begins a leg at the end of the one before it.
 func (c *call) addLeg(direction string) *leg {
 	l := &leg{ring: events.Time(c.between(2000, 25_000))}
-	l.ID, l.PhoneSystemID, l.CallSid, l.Direction = c.random.uuid(), c.id, c.sid("CA"), direction
+	l.ID, l.PhoneSystemID, l.CallSid, l.Direction = c.uuid(), c.id, c.sid("CA"), direction
 	c.legs = append(c.legs, l)
 	return l
 }
@@ -169,7 +169,7 @@ func (c *call) leaveMessage(l *leg, p *person) {
 	c.converse(l, "message", p)
 	l.setStatus("completed", "voicemail")
 	l.voicemail = &events.Voicemail{
-		ID: c.random.uuid(), PhoneSystemID: c.id, CallSid: l.CallSid, From: l.From, FromName: l.FromName,
+		ID: c.uuid(), PhoneSystemID: c.id, CallSid: l.CallSid, From: l.From, FromName: l.FromName,
 		Duration: int64(l.talk / second),
 	}
 	if c.chance(40) {

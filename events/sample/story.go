@@ -66,7 +66,7 @@ func (s *story) wait(median events.Time) { s.now = min(s.now+s.around(median), s
 func (s *story) publish(e events.Event) { s.queue.add(s.now, e) }
 
 func (s *story) publishCall() {
-	s.Call.Version++
+	s.Version++
 	state := s.Call
 	s.publish(events.Changed(&state))
 }
@@ -138,7 +138,7 @@ func (s *story) transcribe() {
 	}
 
 	// Some transcripts are empty, some have no turns, and two colleagues are neither agent nor customer.
-	s.transcript.Text, s.transcript.Turns = events.Some(s.leg.text), s.turns
+	s.transcript.Text, s.transcript.Turns = events.Some(s.text), s.turns
 	switch {
 	case s.chance(1):
 		s.transcript.Text, s.transcript.Turns = events.Some(""), nil
@@ -159,7 +159,7 @@ func (s *story) transcribe() {
 // analyze adds the analysis, and takes the outcome of the call over from it.
 func (s *story) analyze() {
 	s.analysis = events.Analysis{
-		ID: s.random.uuid(), PhoneSystemID: s.id, CallID: s.Call.ID, CallSid: s.CallSid, CreatedAt: s.now,
+		ID: s.uuid(), PhoneSystemID: s.id, CallID: s.ID, CallSid: s.CallSid, CreatedAt: s.now,
 	}
 	if s.chance(40) {
 		s.publishAnalysis("processing")

@@ -144,7 +144,7 @@ func (s *source) checkEnd(ctx context.Context, applied uint64) error {
 		return err
 	}
 	info := now.CachedInfo()
-	if ingest.CheckLeader(info) != nil || info.State.LastSeq >= applied {
+	if !ingest.HasLeader(info) || info.State.LastSeq >= applied {
 		return nil
 	}
 	return fmt.Errorf("stream %s ends at sequence %d, and its messages up to %d were applied before: run the command again",
