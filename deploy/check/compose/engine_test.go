@@ -23,7 +23,7 @@ import (
 var engine = flag.Bool("engine", false, "start docker-compose.yml on this machine's container engine") //nolint:gochecknoglobals // a flag of this test
 
 // sampleSystem is a phone system of 'callboard simulate' with its default seed.
-const sampleSystem = "a2342dee-4eef-42ca-9207-a8059eb29bf9"
+const sampleSystem = "182fc76f-2708-4d73-8fa3-2b1154c7f9c5"
 
 // TestEngine starts the installation and disturbs it. Its parts build on each other.
 func TestEngine(t *testing.T) {
