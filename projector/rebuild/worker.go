@@ -28,6 +28,7 @@ type worker struct {
 	member   *feed.Member
 	held     []events.StoredMessage // that were taken and are not applied, the next one first
 	failures int                    // of the feed, since the last message
+	backOff  retry.BackOff          // between them
 	looks    int                    // without a message
 
 	raised  chan struct{}  // the limit has been raised
@@ -36,7 +37,7 @@ type worker struct {
 }
 
 func newWorker(c *crew, at store.Position) *worker {
-	w := &worker{crew: c, raised: make(chan struct{}, 1), limit: at, reached: at}
+	w := &worker{crew: c, backOff: retry.NewBackOff(), raised: make(chan struct{}, 1), limit: at, reached: at}
 	w.applier = ingest.Applier{
 		JetStream: c.config.JetStream, Store: c.store, Replay: &c.replay, Position: at, OnCommit: c.committed,
 		Reader: ingest.Reader{System: c.replay.System},
@@ -164,6 +165,7 @@ func (w *worker) apply(ctx context.Context, limit uint64) error {
 		return err
 	}
 	w.failures, w.looks = 0, 0
+	w.backOff.Reset()
 	if w.held = w.held[n:]; len(w.held) == 0 {
 		w.held = nil
 		w.member.Done()
@@ -179,7 +181,7 @@ func (w *worker) rejoin(ctx context.Context, cause error) error {
 	}
 	w.member.Leave()
 	w.held = nil
-	retry.Pause(ctx, retry.NewBackOff().Next(0)<<w.failures)
+	retry.Pause(ctx, w.backOff.Next(0))
 	at := w.applier.Position
 	if err := w.crew.source.verifyPositions(ctx, map[int16]store.Position{at.Partition: at}); err != nil {
 		return err

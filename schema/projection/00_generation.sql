@@ -2,10 +2,10 @@
 --
 -- A row that belongs to a phone system has the partition of its events, and every statement about such rows names it: one partition's rows
 -- can be stored apart from the others'. It is the last column of a primary key, and of an index that counts rows without reading them: the
--- phone system narrows a scan down as far, and the statements of earlier releases know it alone. Tables without a partition are small, and
--- rows of every partition need them: generation, groups and their members, classifications, global_directory.
+-- phone system narrows a scan down as far. Tables without a partition are small, and rows of every partition need them: generation, groups
+-- and their members, classifications, global_directory.
 --
--- Texts in primary keys have the collation "C": two generations are compared in the order of their keys, which is that of the bytes.
+-- Texts in primary keys have the collation "C": they are compared by their bytes.
 
 -- What this schema was built from. One row.
 create table generation (
