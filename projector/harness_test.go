@@ -1,7 +1,6 @@
 package projector_test
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -14,9 +13,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childNATS) != "" {
-		os.Exit(runChild())
-	}
 	eventstest.RunAtOnce(6)
 	schematest.RunAndFindLeaks(m, eventstest.IgnoreObjectStoreWatcher())
 }

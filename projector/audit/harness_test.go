@@ -1,7 +1,6 @@
 package audit_test
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -18,9 +17,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childNATS) != "" {
-		os.Exit(runChild())
-	}
 	eventstest.RunAtOnce(6)
 	schematest.RunAndFindLeaks(m)
 }

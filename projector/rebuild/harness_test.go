@@ -1,7 +1,6 @@
 package rebuild_test
 
 import (
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -18,9 +17,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childNATS) != "" {
-		os.Exit(runChild())
-	}
 	eventstest.RunAtOnce(4)
 	schematest.RunAndFindLeaks(m, eventstest.IgnoreObjectStoreWatcher(), eventstest.IgnoreSourceRemoval())
 }
@@ -28,12 +24,11 @@ func TestMain(m *testing.M) {
 // harness adds the operations of this package to a stream, a database and projectors.
 type harness struct {
 	*projectortest.Harness
-	ahead time.Duration // of this host's clock, that readers accept
 }
 
 func newHarness(tb testing.TB, options ...projectortest.Option) *harness {
 	tb.Helper()
-	return &harness{Harness: projectortest.NewHarness(tb, options...)}
+	return &harness{projectortest.NewHarness(tb, options...)}
 }
 
 // newAppliedHarness returns a harness whose projector has applied events. stop stops the projector.

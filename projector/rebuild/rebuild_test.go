@@ -1,7 +1,6 @@
 package rebuild_test
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -96,23 +95,4 @@ func TestRun_EmptyStream(t *testing.T) {
 	h.PublishStates(projectortest.PhoneSystem(uuid.New()))
 	h.WaitUntilCaughtUp()
 	h.requireCount("phone systems", 1, "select count(*) from projection.phone_system")
-}
-
-func TestRun_CanceledRunIsResumed(t *testing.T) {
-	t.Parallel()
-	h := newStoppedHarness(t, sampleEvents(19, 100))
-	want := h.Database.Projection(t)
-	for _, step := range []rebuild.Step{rebuild.StepLoad, rebuild.StepIndex, rebuild.StepCompare, rebuild.StepSwitch} {
-		ctx, cancel := context.WithCancel(t.Context())
-		config := h.config()
-		smallBatches(&config)
-		onStep(step, cancel)(&config)
-		if _, err := rebuild.Run(ctx, config, true); !errors.Is(err, context.Canceled) {
-			t.Errorf("canceled at %s: error = %v, want %v", step, err, context.Canceled)
-		}
-	}
-	h.waitForNoOperation()
-	h.requireResumed()
-	h.RequireEqualTables("resumed", want)
-	h.requireNoLeftovers()
 }

@@ -61,7 +61,7 @@ func TestRun_StreamLostMessages(t *testing.T) {
 func TestRun_DoesNotResumeBeyondStream(t *testing.T) {
 	t.Parallel()
 	h := newStoppedHarness(t, sampleEvents(41, 60))
-	h.killRebuild(rebuild.StepLoad, 60)
+	h.interruptRebuild(rebuild.StepLoad, 60)
 	h.loseMessages(fmt.Sprintf("generation_%d", h.QueryInt("select max(id) from control.generation")))
 	if result := h.rebuild(smallBatches); result.Resumed || result.Comparison.Differs() {
 		t.Errorf("result = %+v, want not resumed, without differences", result)
@@ -99,7 +99,7 @@ func TestRepair_RefusesLostMessages(t *testing.T) {
 func TestRun_StreamLosesMessagesMeanwhile(t *testing.T) {
 	t.Parallel()
 	h := newStoppedHarness(t, sampleEvents(45, 20))
-	h.killRebuild(rebuild.StepIndex, 1)
+	h.interruptRebuild(rebuild.StepIndex, 1)
 	h.loseMessages("projection")
 	if h.rebuild().Resumed {
 		t.Error("the generation folded before the loss was resumed")
@@ -268,10 +268,10 @@ func TestRun_MorePartitions(t *testing.T) {
 func TestRun_DoesNotResumeForReplacedStream(t *testing.T) {
 	t.Parallel()
 	h := newStoppedHarness(t, sampleEvents(17, 50))
-	h.killRebuild(rebuild.StepIndex, 1)
+	h.interruptRebuild(rebuild.StepIndex, 1)
 	h.ReplaceStream()
 	h.Publish(sampleEvents(18, 50)...)
-	h.killRebuild(rebuild.StepIndex, 1)
+	h.interruptRebuild(rebuild.StepIndex, 1)
 	h.requireCount("generation of the new stream", 3, "select max(id) from control.generation")
 	if result := h.rebuild(); !result.Resumed || result.Generation != 3 {
 		t.Errorf("resumed = %t, generation = %d, want true, 3", result.Resumed, result.Generation)

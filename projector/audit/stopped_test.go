@@ -3,10 +3,7 @@ package audit_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"slices"
 	"sync"
 	"testing"
@@ -17,27 +14,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/events/audit"
-	"callboard/events/eventstest"
 	writer "callboard/projector/audit"
 	"callboard/projector/projectortest"
 	queue "callboard/readapi/audit"
 )
-
-// With these variables the test binary runs as a writer.
-const (
-	childNATS     = "CALLBOARD_TEST_NATS"
-	childDatabase = "CALLBOARD_TEST_DATABASE"
-)
-
-func runChild() int {
-	w, disconnect, err := newWriter(os.Getenv(childNATS), os.Getenv(childDatabase))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer disconnect()
-	return eventstest.RunChild(w.Run)
-}
 
 func newWriter(natsURL, databaseURL string) (*writer.Writer, func(), error) {
 	config, disconnect, err := connect(natsURL, databaseURL)
@@ -48,67 +28,17 @@ func newWriter(natsURL, databaseURL string) (*writer.Writer, func(), error) {
 	return w, disconnect, err
 }
 
-// startChild starts a writer as a child process.
-func (h *harness) startChild() *exec.Cmd {
-	h.Helper()
-	return eventstest.StartChild(h.TB, childNATS+"="+h.Server.URL(), childDatabase+"="+h.databaseURL())
-}
-
-// Every entry is stored once although writers are killed at random moments.
-func TestWriter_KilledAtRandom(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	stopRecording := h.record()
-	seed := rand.Uint64()
-	random := rand.New(rand.NewPCG(seed, 0))
-	lifetime := 2 * h.measureStartup()
-	const minRuns = 10
-	advanced, interrupted, runs := 0, 0, 0
-	// How fast a machine is changes with its load. A writer lives longer after one that was killed before it stored anything, and shorter otherwise.
-	for ; runs < minRuns || runs < 8*minRuns && (advanced == 0 || interrupted == 0); runs++ {
-		before := h.storedCount()
-		child := h.startChild()
-		<-time.After(time.Duration(random.Int64N(int64(lifetime)))) // the random moment of the kill, not a wait for a condition
-		eventstest.KillChild(t, child)
-		if h.storedCount() > before {
-			advanced++
-			lifetime -= lifetime / 4
-		} else {
-			lifetime += lifetime / 4
-		}
-		if !h.allStored() {
-			interrupted++
-		}
-	}
-	recorded := stopRecording()
-	t.Logf("seed %d: entries = %d, runs = %d, with entries stored = %d, with messages left = %d", seed, len(recorded), runs, advanced, interrupted)
-	if advanced == 0 || interrupted == 0 {
-		t.Errorf("writers that stored entries = %d, that left messages = %d, want some of both", advanced, interrupted)
-	}
-	child := h.startChild()
-	h.waitUntilStored()
-	eventstest.StopChild(t, child)
-	h.requireStored(recorded)
-}
-
-// measureStartup returns how long a child process takes to start and to store an entry.
-func (h *harness) measureStartup() time.Duration {
-	h.Helper()
-	began := time.Now()
-	child := h.startChild()
-	h.eventually("a stored entry", func() bool { return h.storedCount() > 0 })
-	took := time.Since(began)
-	eventstest.KillChild(h.TB, child)
-	return took
-}
-
 // Two writers that are stopped and started at random moments store every entry once.
 func TestWriter_StoppedAtRandom(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	stopRecording := h.record()
 	seed := rand.Uint64()
-	lifetime := h.measureStartup() // of a child process; a writer in this process starts sooner
+	began := time.Now()
+	stop := h.start()
+	h.eventually("a stored entry", func() bool { return h.storedCount() > 0 })
+	stop()
+	lifetime := time.Since(began)
 	before := h.storedCount()
 	for rounds := uint64(0); rounds == 0 || rounds < 6 && h.storedCount() == before; rounds++ {
 		var running sync.WaitGroup
