@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"callboard/readapi/query/querytest"
+	"callboard/readapi/access"
 )
 
 func dimensionsPath(system uuid.UUID) string {
@@ -107,7 +107,7 @@ func TestGetCallLogReportDimensions_Order(t *testing.T) {
 	for i := range ids {
 		id := ids[(i*7+3)%len(ids)]
 		for _, table := range []string{"call_group", "extension", "representative"} {
-			querytest.Insert(t, h.pool, table, querytest.Row{"system_id": system, "id": id, "name": "", "status": "active", "updated_at": created})
+			insertRows(t, h.pool, table, columns{"system_id": system, "id": id, "name": "", "status": "active", "updated_at": created})
 			h.refers(system, table, id)
 		}
 	}
@@ -193,4 +193,11 @@ func TestGetCallLogReportDimensions_Size(t *testing.T) {
 	}
 	h.exec("update projection.call_group set name = name || 'x'")
 	h.expectTooLarge(h.get(path, withKey(key)), map[string]any{"actualBytes": maxBody + 1.0, "maxBytes": maxBody + 0.0})
+}
+
+func (h *harness) expectNotModified(path string, key access.IssuedKey, tag string) {
+	h.Helper()
+	if w := h.get(path, withKey(key), with("If-None-Match", tag)); tag == "" || w.Code != 304 || w.Body.Len() > 0 {
+		h.Errorf("%s with ETag %q: response = %d %s, want 304 without a body", path, tag, w.Code, w.Body)
+	}
 }

@@ -24,9 +24,7 @@ import (
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
 	"callboard/readapi/audit"
-	"callboard/readapi/docs/docstest"
 	"callboard/readapi/limit"
-	"callboard/readapi/query/querytest"
 	"callboard/readapi/seal"
 	"callboard/schema"
 	"callboard/schema/schematest"
@@ -56,7 +54,7 @@ type harness struct {
 	config   Config
 	registry *access.Registry
 	log      *eventstest.LogBuffer
-	contract *docstest.Contract // nil: responses are not checked
+	contract *responseContract // nil: responses are not checked
 }
 
 // newHarness connects as the reader's role. Options change the reader's configuration.
@@ -384,7 +382,7 @@ func (f *fixture) group(members ...uuid.UUID) uuid.UUID {
 func (f *fixture) extension(system uuid.UUID) uuid.UUID {
 	f.Helper()
 	id := uuid.New()
-	querytest.Insert(f, f.pool, "extension", querytest.Row{"system_id": system, "id": id, "number": "101"})
+	insertRows(f, f.pool, "extension", columns{"system_id": system, "id": id, "number": "101"})
 	return id
 }
 
@@ -401,7 +399,7 @@ type call struct {
 func (f *fixture) calls(system uuid.UUID, calls ...call) {
 	f.Helper()
 	f.insertCalls(system, calls...)
-	querytest.Count(f, f.pool)
+	countRows(f, f.pool)
 }
 
 func (f *fixture) insertCalls(system uuid.UUID, calls ...call) {

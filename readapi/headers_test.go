@@ -86,6 +86,9 @@ func TestHeaders(t *testing.T) {
 		"ETag":                   "",
 		"Link":                   "",
 	})
+	h.expectHeaders("a report", h.get(reportPath(system, reportQuery()), withKey(h.key(system))), map[string]string{
+		"Content-Type": "application/json", "Cache-Control": "no-store", "Data-Complete-Through": watermark, "ETag": "", "Link": "",
+	})
 	h.exec("delete from projection.position")
 	h.expectHeaders("without a position", h.get(systemPath(system, "/call-logs"), withKey(h.key(system))), map[string]string{
 		"Data-Complete-Through": "1970-01-01T00:00:00.000Z",

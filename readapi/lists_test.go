@@ -16,7 +16,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"callboard/readapi/access"
-	"callboard/readapi/query/querytest"
 )
 
 // listing is a list's body.
@@ -84,10 +83,10 @@ func listModels(calls, extensions []any) []listModel {
 }
 
 // rows are random rows of a week and of three years, many of them at the same instant or at the bounds of a day or of a month.
-func (s listModel) rows(random *rand.Rand, system uuid.UUID, ids []any) []querytest.Row {
-	rows := make([]querytest.Row, len(ids))
+func (s listModel) rows(random *rand.Rand, system uuid.UUID, ids []any) []columns {
+	rows := make([]columns, len(ids))
 	for i, id := range ids {
-		rows[i] = querytest.Row{"system_id": system, "created_at": randomInstant(random), "id": id}
+		rows[i] = columns{"system_id": system, "created_at": randomInstant(random), "id": id}
 		if s.key == "recording_sid" {
 			rows[i][s.key] = "RE" + fmt.Sprint(id)
 		}
@@ -179,7 +178,7 @@ func (h *harness) sorted(s listModel, q listQuery) []string {
 func TestLists_Pages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.contract = nil // many responses, whose form TestBodies checks
+	h.contract = nil // many responses, whose form other tests check
 	random := rand.New(rand.NewPCG(1, 2))
 	system, other := h.system("one"), h.system("two")
 	extensions := []any{h.extension(system), h.extension(system), h.extension(system)}
@@ -194,10 +193,10 @@ func TestLists_Pages(t *testing.T) {
 		if s.table == "call_log" {
 			ids = calls
 		}
-		querytest.Insert(t, h.pool, s.table, s.rows(random, system, ids)...)
-		querytest.Insert(t, h.pool, s.table, s.rows(random, other, randomIDs(20))...)
+		insertRows(t, h.pool, s.table, s.rows(random, system, ids)...)
+		insertRows(t, h.pool, s.table, s.rows(random, other, randomIDs(20))...)
 	}
-	querytest.Count(t, h.pool)
+	countRows(t, h.pool)
 	key := h.key(system)
 	narrowed := make([]access.IssuedKey, len(extensions))
 	for i, extension := range extensions {
@@ -258,11 +257,11 @@ func TestLists_Link(t *testing.T) {
 	key := h.key(system)
 	for _, s := range listModels(nil, nil) {
 		for i := range 3 {
-			row := querytest.Row{"system_id": system, "id": uuid.New(), "recording_sid": fmt.Sprint("RE", i),
+			row := columns{"system_id": system, "id": uuid.New(), "recording_sid": fmt.Sprint("RE", i),
 				"created_at": at(fmt.Sprintf("2026-03-01T00:00:0%d.5Z", i))}
-			querytest.Insert(t, h.pool, s.table, row)
+			insertRows(t, h.pool, s.table, row)
 		}
-		querytest.Count(t, h.pool)
+		countRows(t, h.pool)
 		path := operationNamed(t, s.operation).examplePath(system.String())
 		want := baseURL + path + "?page=2&pageSize=2"
 		if s.dated {

@@ -14,7 +14,6 @@ import (
 
 	"callboard/readapi/access"
 	"callboard/readapi/docs"
-	"callboard/readapi/docs/docstest"
 	"callboard/readapi/query"
 )
 
@@ -44,7 +43,7 @@ func (o operation) examplePath(system string) string {
 }
 
 // contract checks the responses of tests.
-func contract(tb testing.TB) *docstest.Contract {
+func contract(tb testing.TB) *responseContract {
 	tb.Helper()
 	c, err := compiledContract()
 	if err != nil {
@@ -53,7 +52,7 @@ func contract(tb testing.TB) *docstest.Contract {
 	return c
 }
 
-var compiledContract = sync.OnceValues(docstest.New) //nolint:gochecknoglobals // as constant as what it is compiled from
+var compiledContract = sync.OnceValues(newContract) //nolint:gochecknoglobals // as constant as what it is compiled from
 
 // conform fails the test if the contract does not allow the response.
 func (h *harness) conform(method, url string, w *httptest.ResponseRecorder) {
@@ -62,8 +61,7 @@ func (h *harness) conform(method, url string, w *httptest.ResponseRecorder) {
 	if h.contract == nil || !ok {
 		return
 	}
-	response := docstest.Response{Method: method, Path: path, Status: w.Code, Header: w.Header(), Body: w.Body.Bytes()}
-	if err := h.contract.Check(response); err != nil {
+	if err := h.contract.check(method, path, w); err != nil {
 		h.Errorf("%s %.300s: status %d is outside the contract: %v\n%.2000s", method, url, w.Code, err, w.Body)
 	}
 }

@@ -16,7 +16,6 @@ import (
 
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
-	"callboard/readapi/query/querytest"
 )
 
 const (
@@ -38,7 +37,7 @@ func newAudioHarness(t *testing.T) (h *harness, dir string) {
 func (h *harness) recording(system uuid.UUID, sid, owner, status string, ownerExists bool) {
 	h.Helper()
 	id := uuid.New()
-	row := querytest.Row{
+	row := columns{
 		"system_id": system, "recording_sid": sid, "owner": owner, "owner_id": id, "status": status, "call_sid": nil,
 	}
 	if status == "ready" {
@@ -46,12 +45,12 @@ func (h *harness) recording(system uuid.UUID, sid, owner, status string, ownerEx
 	}
 	switch {
 	case ownerExists && owner == "call":
-		querytest.Insert(h, h.pool, "call_log", querytest.Row{"system_id": system, "id": id, "call_sid": "CA1"})
+		insertRows(h, h.pool, "call_log", columns{"system_id": system, "id": id, "call_sid": "CA1"})
 		row["call_sid"] = "CA1"
 	case ownerExists:
-		querytest.Insert(h, h.pool, "voicemail", querytest.Row{"system_id": system, "id": id, "recording_sid": sid})
+		insertRows(h, h.pool, "voicemail", columns{"system_id": system, "id": id, "recording_sid": sid})
 	}
-	querytest.Insert(h, h.pool, "recording", row)
+	insertRows(h, h.pool, "recording", row)
 }
 
 func urlPath(system uuid.UUID, sid string) string {
@@ -119,15 +118,15 @@ func TestRecordingURL_BeforeRecording(t *testing.T) {
 	t.Parallel()
 	h, _ := newAudioHarness(t)
 	system, other := h.system("one"), h.system("two")
-	insert := func(table string, row querytest.Row) { querytest.Insert(h, h.pool, table, row) }
+	insert := func(table string, values columns) { insertRows(h, h.pool, table, values) }
 	early := uuid.New()
-	insert("voicemail", querytest.Row{"system_id": system, "id": early, "recording_sid": "RE-early"})
-	insert("voicemail", querytest.Row{"system_id": other, "id": uuid.New(), "recording_sid": "RE-elsewhere"})
-	insert("voicemail", querytest.Row{"system_id": system, "id": uuid.New(), "recording_sid": "RE-deleted"})
-	insert("tombstone", querytest.Row{
+	insert("voicemail", columns{"system_id": system, "id": early, "recording_sid": "RE-early"})
+	insert("voicemail", columns{"system_id": other, "id": uuid.New(), "recording_sid": "RE-elsewhere"})
+	insert("voicemail", columns{"system_id": system, "id": uuid.New(), "recording_sid": "RE-deleted"})
+	insert("tombstone", columns{
 		"system_id": system, "entity": "recording", "key": "RE-deleted", "owner": "voicemail", "owner_id": uuid.New(),
 	})
-	insert("call_log", querytest.Row{"system_id": system, "id": uuid.New(), "recording_sid": "RE-call"})
+	insert("call_log", columns{"system_id": system, "id": uuid.New(), "recording_sid": "RE-call"})
 	absent := h.get(urlPath(system, "RE-absent"), withKey(h.key(system)), with("X-Request-Id", "same"))
 	key := h.key(system)
 	for sid, want := range map[string]code{
@@ -148,7 +147,7 @@ func TestRecordingURL_BeforeRecording(t *testing.T) {
 	}
 	h.expectCode("its detail", h.get(systemPath(system, "/recordings/RE-early"), withKey(key)), notFound)
 
-	insert("recording", querytest.Row{
+	insert("recording", columns{
 		"system_id": system, "recording_sid": "RE-early", "owner": "voicemail", "owner_id": early, "call_sid": nil,
 		"audio_key": "clip.wav", "audio_content_type": "audio/wav", "audio_bytes": len(clip),
 	})

@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/readapi/access"
-	"callboard/readapi/query/querytest"
 )
 
 // The window of the tests' rows. It ends before the watermark.
@@ -96,80 +95,6 @@ func (h *harness) fullReport(id uuid.UUID) {
 		where id = $1`, id, nasty)
 	h.exec(`insert into projection.transcript_text (system_id, owner, owner_id, text, turns)
 		select system_id, 'call', id, 'Hi', '`+storedTurns+`' from projection.call_log where id = $1`, id)
-}
-
-// fullReportBody is the JSON of a full report row without its transcript.
-func fullReportBody(system, id uuid.UUID) string {
-	name, _ := json.Marshal(nasty)
-	return strings.NewReplacer("\n", "", "\t", "", "ID!", id.String(), "SYSTEM!", system.String(), "NASTY!", string(unescapedHTML(name))).Replace(
-		`{"id":"ID!","phoneSystemId":"SYSTEM!","callSid":"CA1","parentCallSid":"CA0","direction":"inbound",
-		"startTime":"2026-03-01T09:30:01.050Z","endTime":"2026-03-01T09:31:00.999Z","durationSeconds":59,
-		"createdAt":"2026-03-01T09:30:00.000Z","updatedAt":"2026-03-01T12:00:00.999Z",
-		"from":"+15550001","fromDisplay":"(555) 000-1","fromNumber":"+15550001","fromName":NASTY!,
-		"to":"+15550002","toDisplay":"(555) 000-2","toNumber":"+15550002","forwardedFrom":"+15550003",
-		"status":"completed","outcome":"answered","callOutcomeCode":"sale","isConverted":true,"conversionValue":"1200.50",
-		"outcomeSource":"manual","category":{"code":"new_lead","label":"New lead"},
-		"overallSentiment":{"code":"very_positive","label":"Very positive","score":0.1},
-		"employeeSentiment":{"code":"neutral","label":"Neutral","score":null},
-		"customerSentiment":{"code":"very_negative","label":"Very negative","score":-0.3},
-		"sentimentSource":"model","scorecardScore":88.5,
-		"representative":{"id":"` + representativeID + `","name":"Ann","state":"identified","confidence":1e-7,"source":"voice"},
-		"hasRecording":true,"recordingSid":"RE1","recordingDurationSeconds":58,"transcriptionStatus":"completed",
-		"callGroup":{"id":"` + groupID + `","name":"Sales","number":"600"},
-		"answeredByExtension":{"id":"` + answeredID + `","name":"Zoë \"Z\" \\ Ångström","number":"101"},
-		"fromExtension":{"id":"` + fromID + `","name":"Kitchen","number":"102"},"isEmergency":true,"isEdited":false,
-		"tags":` + storedTags + `,"routeSummary":"Menu > Sales"}`)
-}
-
-// unescapedHTML undoes what encoding/json escapes for HTML and JavaScript.
-func unescapedHTML(text []byte) []byte {
-	return []byte(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&", `\u2028`, "\u2028").Replace(string(text)))
-}
-
-// bareReportBody is the JSON of a report row with only the required values, which is converted and edited.
-func bareReportBody(system, id uuid.UUID) string {
-	return strings.NewReplacer("\n", "", "\t", "", "ID!", id.String(), "SYSTEM!", system.String()).Replace(
-		`{"id":"ID!","phoneSystemId":"SYSTEM!","callSid":"CA2","parentCallSid":null,"direction":"inbound",
-		"startTime":null,"endTime":null,"durationSeconds":null,
-		"createdAt":"2026-03-01T09:30:00.000Z","updatedAt":"2026-03-01T09:30:00.000Z",
-		"from":"+15550001","fromDisplay":null,"fromNumber":null,"fromName":null,
-		"to":"+15550002","toDisplay":null,"toNumber":null,"forwardedFrom":null,
-		"status":"completed","outcome":null,"callOutcomeCode":null,"isConverted":true,"conversionValue":null,"outcomeSource":null,
-		"category":null,"overallSentiment":null,"employeeSentiment":null,"customerSentiment":null,"sentimentSource":null,
-		"scorecardScore":null,"representative":{"id":null,"name":null,"state":"not_analyzed","confidence":null,"source":null},
-		"hasRecording":false,"recordingSid":null,"recordingDurationSeconds":null,"transcriptionStatus":"unavailable",
-		"callGroup":null,"answeredByExtension":null,"fromExtension":null,"isEmergency":false,"isEdited":true,"tags":[],
-		"routeSummary":null}`)
-}
-
-// The row has every member of the contract, in its order, and the transcript only if it was requested. Columns of a type differ in one of
-// the two rows, so that each member shows from which column it is written.
-func TestListCallLogReports_Row(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	system := h.system("one")
-	full, bare := call{id: nth(1), sid: "CA1", createdAt: at("2026-03-01T09:30:00Z")}, call{id: nth(2), sid: "CA2", createdAt: at("2026-03-01T09:30:00Z")}
-	h.calls(system, full, bare)
-	h.directory(system)
-	h.fullReport(full.id)
-	h.exec("update projection.call_log set is_converted = true, is_edited = true where id = $1", bare.id)
-	key := h.key(system)
-	row := fullReportBody(system, full.id)
-	for query, want := range map[string]string{
-		reportQuery(): row + "," + bareReportBody(system, bare.id),
-		reportQuery("includeTranscripts", "false"): row + "," + bareReportBody(system, bare.id),
-		reportQuery("includeTranscripts", "true"): strings.TrimSuffix(row, "}") + `,"transcript":{"text":"Hi","turns":` + storedTurns + `}},` +
-			strings.TrimSuffix(bareReportBody(system, bare.id), "}") + `,"transcript":null}`,
-	} {
-		w := h.get(reportPath(system, query), withKey(key))
-		got, rest, _ := strings.Cut(w.Body.String(), `],"nextCursor":"`)
-		if w.Code != 200 || got != `{"data":[`+want || !strings.HasSuffix(rest, `","hasMore":false}`) {
-			t.Errorf("%s: response = %d\n%s\nwant\n%s", query, w.Code, w.Body, want)
-		}
-		h.expectHeaders(query, w, map[string]string{
-			"Content-Type": "application/json", "Cache-Control": "no-store", "Data-Complete-Through": watermark, "ETag": "", "Link": "",
-		})
-	}
 }
 
 // nth is the n-th of a sequence of ascending identifiers.
@@ -338,7 +263,7 @@ func TestDetails_BodySize(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	system, key := h.numberedCalls(1)
-	querytest.Insert(h, h.pool, "voicemail", querytest.Row{"system_id": system, "id": nth(1)})
+	insertRows(h, h.pool, "voicemail", columns{"system_id": system, "id": nth(1)})
 	h.exec("insert into projection.transcript (system_id, owner, owner_id, version, status) values ($1, 'voicemail', $2, 1, 'completed')", system, nth(1))
 	h.transcribe(nth(0), "a", 0)
 	for path, id := range map[string]uuid.UUID{"/call-logs/": nth(0), "/voicemails/": nth(1)} {

@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events/eventstest"
-	"callboard/readapi/query/querytest"
 )
 
 // writer is a response whose body is looked at while it is written.
@@ -30,16 +29,16 @@ func (w *writer) Write(b []byte) (int, error) {
 func (h *harness) worstCalls(system uuid.UUID, textBytes int) {
 	h.Helper()
 	text, sid := strings.Repeat("\x01", textBytes), strings.Repeat("s", maxCallSid)
-	var rows []querytest.Row
+	var rows []columns
 	for range maxPageSize {
-		rows = append(rows, querytest.Row{
+		rows = append(rows, columns{
 			"system_id": system, "id": uuid.New(), "call_sid": sid, "parent_call_sid": sid, "recording_sid": sid,
 			"status": text, "outcome": text, "from_party": text, "from_name": text, "to_party": text,
 			"route_summary": strings.Repeat("r", 8<<10), "tags": []string{text, text, text},
 		})
 	}
-	querytest.Insert(h, h.pool, "call_log", rows...)
-	querytest.Count(h, h.pool)
+	insertRows(h, h.pool, "call_log", rows...)
+	countRows(h, h.pool)
 }
 
 // No body above 4 KiB is written that has no memory reserved, and none is made while there is no memory.
@@ -49,8 +48,8 @@ func TestReserve_EveryBody(t *testing.T) {
 	system := h.system(strings.Repeat("n", 5000))
 	h.worstCalls(system, 1024)
 	h.refers(system, "category", strings.Repeat("c", 5000))
-	menu := querytest.Row{"system_id": system, "id": nth(0), "name": strings.Repeat("n", 5000)}
-	querytest.Insert(t, h.pool, "call_menu", menu)
+	menu := columns{"system_id": system, "id": nth(0), "name": strings.Repeat("n", 5000)}
+	insertRows(t, h.pool, "call_menu", menu)
 	key := h.key(system)
 	pool := h.handler.(*service).memory
 	var unknown strings.Builder

@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/readapi/access"
-	"callboard/readapi/docs/docstest"
 )
 
 // answer is a response with its body, decoded if it is a JSON object.
@@ -61,7 +60,6 @@ func (h *harness) send(url string, header http.Header) answer {
 	if err != nil {
 		h.Fatal(err)
 	}
-	h.checkContract(http.MethodGet, url, response, text)
 	a := answer{status: response.StatusCode, header: response.Header, text: string(text)}
 	if strings.HasSuffix(a.header.Get("Content-Type"), "json") {
 		if err := json.Unmarshal(text, &a.body); err != nil {
@@ -69,20 +67,6 @@ func (h *harness) send(url string, header http.Header) answer {
 		}
 	}
 	return a
-}
-
-func (h *harness) checkContract(method, url string, response *http.Response, body []byte) {
-	h.Helper()
-	header := response.Header.Clone()
-	header.Del("Date") // net/http adds it
-	path := url
-	if _, below, found := strings.Cut(url, "/v1"); found {
-		path = below
-	}
-	err := h.contract.Check(docstest.Response{Method: method, Path: path, Status: response.StatusCode, Header: header, Body: body})
-	if err != nil {
-		h.Errorf("%s %.300s: the contract does not allow the response with status %d: %v\n%.2000s", method, url, response.StatusCode, err, body)
-	}
 }
 
 // outcome is an answer in one line: the status and, of a problem, the code and the pointers and codes of its errors.

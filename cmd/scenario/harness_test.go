@@ -25,7 +25,6 @@ import (
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
 	"callboard/readapi/audit"
-	"callboard/readapi/docs/docstest"
 	"callboard/readapi/limit"
 	"callboard/schema/schematest"
 )
@@ -42,7 +41,6 @@ type harness struct {
 	api      *httptest.Server
 	audioDir string // of the recordings' audio
 	log      *eventstest.LogBuffer
-	contract *docstest.Contract // every response is checked against it
 
 	stopProjector func()
 }
@@ -51,10 +49,6 @@ func newHarness(t *testing.T, options ...projectortest.Option) *harness {
 	t.Helper()
 	h := &harness{Harness: projectortest.NewHarness(t, options...), peppers: []access.Pepper{newPepper(t)}, vault: vaulttest.New(t, newSecret()), audioDir: t.TempDir(), log: &eventstest.LogBuffer{}}
 	h.registry = access.NewRegistry(h.RolePool("callboard_operator", nil), h.peppers[0])
-	var err error
-	if h.contract, err = docstest.New(); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := h.JetStream.CreateStream(t.Context(), eventsaudit.StreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func foldDigests(t *testing.T) string {
 	t.Helper()
 	s, database, _ := openStore(t)
 	position := claim(t, s)
-	for _, e := range foldtest.FullHistory() {
+	for _, e := range fullHistory() {
 		position = applyBatch(t, s, position, []foldtest.TimedEvent{e})
 	}
 	company := sample.New(sample.Config{Seed: 11, Systems: 3, Calls: 400, Days: 10, Until: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)})

@@ -31,7 +31,7 @@ func TestStore_TouchesOnePartition(t *testing.T) {
 		seen[sql] = arguments
 	}
 	s := store.New(schematest.OpenTracedPool(t, pool, &schematest.Tracer{Statement: record, BatchStatement: record}))
-	full, position := foldtest.FullHistory(), claim(t, s)
+	full, position := fullHistory(), claim(t, s)
 	position = applyBatch(t, s, position, full)
 	var deletions []foldtest.TimedEvent
 	for _, e := range full {

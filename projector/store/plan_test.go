@@ -21,7 +21,7 @@ func TestStore_ReadsNoTableWhole(t *testing.T) {
 	_, _, pool := openStore(t)
 	single := limited(t, pool, 1)
 	s := store.New(single)
-	full := foldtest.FullHistory()
+	full := fullHistory()
 	position := applyBatch(t, s, claim(t, s), full)
 	position = applyBatch(t, s, position, full)
 	deletions := make([]foldtest.TimedEvent, len(full))

@@ -17,7 +17,7 @@ import (
 func TestStore_LoadReturnsEveryFieldThatWriteWrote(t *testing.T) {
 	t.Parallel()
 	s, database, _ := openStore(t)
-	full := foldtest.FullHistory()
+	full := fullHistory()
 	position := applyBatch(t, s, claim(t, s), full)
 	before := database.Projection(t)
 	// A batch that touches every row and changes none writes nothing.

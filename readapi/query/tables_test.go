@@ -1,13 +1,13 @@
 package query
 
 import (
+	_ "embed"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"callboard/readapi/query/querytest"
 	"callboard/schema/schematest"
 )
 
@@ -19,6 +19,9 @@ const (
 	systemsCount    = 6
 	dimensionsCount = 5_000 + 200 + 4*7
 )
+
+//go:embed testdata/count.sql
+var countSQL string
 
 // fill adds six phone systems. The busy one has 40,000 calls over 400 days, a tenth of them the extension's, each with references, a
 // recording, an analysis, a transcript and a voicemail. It has 10,000 rows of every other resource over the same time.
@@ -36,7 +39,7 @@ func fill(tb testing.TB, pool *pgxpool.Pool) {
 		 select id, unnest(phone_system_ids) from projection.phone_system_group`)
 	fillCalls(tb, pool)
 	fillDirectory(tb, pool)
-	querytest.Count(tb, pool)
+	execAll(tb, pool, countSQL)
 	execAll(tb, pool, `insert into projection.day_count (system_id, list, subset, day, count)
 		 select md5(s::text)::uuid, 'call_log', '', d, 1
 		 from generate_series(1, 100) s, generate_series('2025-01-01'::date, '2026-01-01', '1 day') d`,
@@ -88,8 +91,12 @@ func fillCalls(tb testing.TB, pool *pgxpool.Pool) {
 func fillDirectory(tb testing.TB, pool *pgxpool.Pool) {
 	tb.Helper()
 	for _, table := range []string{"phone", "phone_number", "extension", "agent_config", "call_group", "call_menu"} {
-		querytest.Insert(tb, pool, table, querytest.Row{"system_id": busyID, "status": "released"})
 		name := "projection." + table
+		execAll(tb, pool, "insert into "+name+" select * from json_populate_record(null::"+name+`, '{
+			"system_id": "`+busyID+`", "id": "7d9f4c1e-0000-4000-8000-000000000001", "version": 1, "partition": 0, "status": "released",
+			"created_at": "2026-03-01T09:30:00Z", "updated_at": "2026-03-01T09:30:00Z", "name": "", "number": "", "phone_number": "",
+			"origin": "managed", "is_primary": false, "hardware": {}, "assigned_phones": [], "members": [], "ring_pattern": "", "choices": [],
+			"direct_extension_dialing": false}')`)
 		execAll(tb, pool, `insert into `+name+`
 			select r.*
 			from `+name+` one, generate_series(1, 10000) n, json_populate_record(one, json_build_object(

@@ -1,4 +1,4 @@
-package docstest
+package readapi
 
 import (
 	"bytes"
@@ -12,41 +12,41 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-const location = "https://contract.example/openapi.json"
+const contractURL = "https://contract.example/openapi.json"
 
-// compiler reads responses and schemas from a description. Pointers are JSON Pointers into it.
-type compiler struct {
+// contractCompiler reads responses and schemas from a description. Pointers are JSON Pointers into it.
+type contractCompiler struct {
 	document any
 	schemas  *jsonschema.Compiler
 	seen     map[string]*documentedResponse // by pointer, because most responses are shared
 	problems []error
 }
 
-func compile(description []byte) (*Contract, error) {
+func compileContract(description []byte) (*responseContract, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(description))
 	if err != nil {
 		return nil, err
 	}
 	refuseUnknownMembers(document)
-	c := &compiler{document: document, schemas: jsonschema.NewCompiler(), seen: make(map[string]*documentedResponse)}
+	c := &contractCompiler{document: document, schemas: jsonschema.NewCompiler(), seen: make(map[string]*documentedResponse)}
 	c.schemas.DefaultDraft(jsonschema.Draft2020)
 	c.schemas.AssertFormat()
 	c.schemas.RegisterFormat(&jsonschema.Format{Name: "date-time", Validate: checkTime})
 	c.schemas.RegisterFormat(&jsonschema.Format{Name: "uuid", Validate: checkUUID})
-	if err := c.schemas.AddResource(location, document); err != nil {
+	if err := c.schemas.AddResource(contractURL, document); err != nil {
 		return nil, err
 	}
-	contract := &Contract{problem: c.schema("/components/responses/NotFound/content/application~1problem+json/schema")}
+	contract := &responseContract{problem: c.schema("/components/responses/NotFound/content/application~1problem+json/schema")}
 	for path := range c.members("/paths") {
-		contract.operations = append(contract.operations, operation{
+		contract.operations = append(contract.operations, describedOperation{
 			path:      strings.Split(path, "/"),
-			responses: c.responses("/paths/" + escape(path) + "/get/responses"),
+			responses: c.responses("/paths/" + escapePointer(path) + "/get/responses"),
 		})
 	}
 	return contract, errors.Join(c.problems...)
 }
 
-func (c *compiler) responses(pointer string) map[string]*documentedResponse {
+func (c *contractCompiler) responses(pointer string) map[string]*documentedResponse {
 	all := make(map[string]*documentedResponse)
 	for status := range c.members(pointer) {
 		target := c.resolve(pointer + "/" + status)
@@ -58,7 +58,7 @@ func (c *compiler) responses(pointer string) map[string]*documentedResponse {
 	return all
 }
 
-func (c *compiler) response(target string) *documentedResponse {
+func (c *contractCompiler) response(target string) *documentedResponse {
 	r := &documentedResponse{headers: make(map[string]headerRule), content: make(map[string]*jsonschema.Schema)}
 	for name := range c.members(target + "/headers") {
 		header := c.resolve(target + "/headers/" + name)
@@ -70,7 +70,7 @@ func (c *compiler) response(target string) *documentedResponse {
 		}
 	}
 	for contentType := range c.members(target + "/content") {
-		r.content[contentType] = c.schema(target + "/content/" + escape(contentType) + "/schema")
+		r.content[contentType] = c.schema(target + "/content/" + escapePointer(contentType) + "/schema")
 	}
 	codes, _ := c.at(target + "/x-codes").([]any)
 	for _, code := range codes {
@@ -79,8 +79,8 @@ func (c *compiler) response(target string) *documentedResponse {
 	return r
 }
 
-func (c *compiler) schema(pointer string) *jsonschema.Schema {
-	schema, err := c.schemas.Compile(location + "#" + pointer)
+func (c *contractCompiler) schema(pointer string) *jsonschema.Schema {
+	schema, err := c.schemas.Compile(contractURL + "#" + pointer)
 	if err != nil {
 		c.problems = append(c.problems, err)
 	}
@@ -88,28 +88,28 @@ func (c *compiler) schema(pointer string) *jsonschema.Schema {
 }
 
 // resolve returns the pointer that a reference leads to, or the pointer itself.
-func (c *compiler) resolve(pointer string) string {
+func (c *contractCompiler) resolve(pointer string) string {
 	if reference, ok := c.at(pointer + "/$ref").(string); ok {
 		return strings.TrimPrefix(reference, "#")
 	}
 	return pointer
 }
 
-func (c *compiler) members(pointer string) map[string]any {
+func (c *contractCompiler) members(pointer string) map[string]any {
 	members, _ := c.at(pointer).(map[string]any)
 	return members
 }
 
-func (c *compiler) at(pointer string) any {
+func (c *contractCompiler) at(pointer string) any {
 	value := c.document
 	for _, token := range strings.Split(pointer, "/")[1:] {
-		value = member(value, strings.ReplaceAll(token, "~1", "/"))
+		value = memberOf(value, strings.ReplaceAll(token, "~1", "/"))
 	}
 	return value
 }
 
-// escape turns a name into a token of a JSON Pointer. No name in the contract contains a ~.
-func escape(name string) string { return strings.ReplaceAll(name, "/", "~1") }
+// escapePointer turns a name into a token of a JSON Pointer. No name in the contract contains a ~.
+func escapePointer(name string) string { return strings.ReplaceAll(name, "/", "~1") }
 
 // refuseUnknownMembers makes every schema refuse members that it does not document. Clients ignore them, but a response must not
 // have them.

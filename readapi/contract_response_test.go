@@ -1,10 +1,11 @@
-package docstest
+package readapi
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 
@@ -54,16 +55,16 @@ func (h headerRule) check(value string) error {
 	return h.schema.Validate(number)
 }
 
-func (r *documentedResponse) checkBody(got Response) error {
-	contentType := got.Header.Get("Content-Type")
+func (r *documentedResponse) checkBody(got *httptest.ResponseRecorder) error {
+	contentType := got.Header().Get("Content-Type")
 	schema, ok := r.content[contentType]
 	switch {
-	case !ok && len(r.content) == 0 && len(got.Body) == 0:
+	case !ok && len(r.content) == 0 && got.Body.Len() == 0:
 		return nil
 	case !ok:
 		return fmt.Errorf("content type %q is not documented", contentType)
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(got.Body))
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(got.Body.Bytes()))
 	if err != nil {
 		return err
 	}
@@ -75,22 +76,22 @@ func (r *documentedResponse) checkBody(got Response) error {
 }
 
 func (r *documentedResponse) checkCode(problem any) error {
-	if code, _ := member(problem, "code").(string); !slices.Contains(r.codes, code) {
+	if code, _ := memberOf(problem, "code").(string); !slices.Contains(r.codes, code) {
 		return fmt.Errorf("code %s is not documented", code)
 	}
 	return nil
 }
 
 // checkProblem compares a problem document with the status and headers that it repeats.
-func checkProblem(got Response, problem any) error {
+func checkProblem(got *httptest.ResponseRecorder, problem any) error {
 	var problems []error
 	for name, want := range map[string]string{
-		"status":        strconv.Itoa(got.Status),
-		"correlationId": got.Header.Get("X-Request-Id"),
-		"retry_after":   got.Header.Get("Retry-After"),
+		"status":        strconv.Itoa(got.Code),
+		"correlationId": got.Header().Get("X-Request-Id"),
+		"retry_after":   got.Header().Get("Retry-After"),
 	} {
 		repeated := ""
-		if value := member(problem, name); value != nil {
+		if value := memberOf(problem, name); value != nil {
 			repeated = fmt.Sprint(value)
 		}
 		if repeated != want {
@@ -100,7 +101,7 @@ func checkProblem(got Response, problem any) error {
 	return errors.Join(problems...)
 }
 
-func member(object any, name string) any {
+func memberOf(object any, name string) any {
 	members, _ := object.(map[string]any)
 	return members[name]
 }

@@ -1,0 +1,48 @@
+-- Fills the tables that the projector derives from the rows: the calls and analyses of each extension, and the counts per day.
+truncate projection.day_count, projection.extension_call, projection.extension_analysis;
+
+insert into projection.extension_call (partition, system_id, extension_id, created_at, call_id)
+select partition, system_id, answered_by_extension_id, created_at, id
+from projection.call_log where answered_by_extension_id is not null
+union
+select partition, system_id, from_extension_id, created_at, id
+from projection.call_log where from_extension_id is not null;
+
+insert into projection.extension_analysis (partition, system_id, extension_id, created_at, analysis_id)
+select a.partition, a.system_id, e.extension_id, a.created_at, a.id
+from projection.analysis a
+join projection.extension_call e on e.partition = a.partition and e.system_id = a.system_id and e.call_id = a.call_id
+where a.listed;
+
+insert into projection.day_count (partition, system_id, list, subset, day, count)
+select partition, system_id, list, subset, (created_at at time zone 'UTC')::date as day, count(*)
+from (
+  select partition, system_id, 'call_log' as list, '' as subset, created_at from projection.call_log
+  union all
+  select partition, system_id, 'call_log', extension_id::text, created_at from projection.extension_call
+  union all
+  select partition, system_id, 'analysis', '', created_at from projection.analysis where listed
+  union all
+  select partition, system_id, 'analysis', extension_id::text, created_at from projection.extension_analysis
+  union all
+  select partition, system_id, 'voicemail', '', created_at from projection.voicemail
+  union all
+  select partition, system_id, list, subset, created_at
+  from (
+    select partition, system_id, 'recording' as list, status, created_at
+    from projection.recording where call_sid is not null and status <> 'unavailable'
+    union all
+    select partition, system_id, 'phone', status, created_at from projection.phone
+    union all
+    select partition, system_id, 'phone_number', status, created_at from projection.phone_number
+    union all
+    select partition, system_id, 'extension', status, created_at from projection.extension
+    union all
+    select partition, system_id, 'agent_config', status, created_at from projection.agent_config
+    union all
+    select partition, system_id, 'call_group', status, created_at from projection.call_group
+    union all
+    select partition, system_id, 'call_menu', status, created_at from projection.call_menu
+  ) listed, lateral (values (''), (status)) s (subset)
+) every
+group by partition, system_id, list, subset, day;
