@@ -63,18 +63,14 @@ type proxies struct {
 	projectors, readers *proxy
 }
 
+// newHarness has failpoints and one server of each.
 func newHarness(t *testing.T, seed uint64, r rate) *harness {
 	t.Helper()
 	h := prepareHarness(t, seed)
 	h.nats, h.postgres, h.rebuildTime = newNATSServer(t), newPostgresServer(t), 2*time.Second
-	h.js = h.nats.connect()
-	h.postgres.createDatabase(liveDatabase)
+	h.createDatabase()
 	h.postgres.exec(liveDatabase, failpointSQL)
 	h.installFailpoints()
-	h.pool = schematest.OpenPool(h.tb, h.postgres.URL(liveDatabase))
-	h.startProxies(h.nats.address)
-	h.operator = h.newOperator(nil)
-	h.createStream()
 	h.start(seed, r)
 	return h
 }
@@ -84,12 +80,7 @@ func newClusterHarness(t *testing.T, seed uint64, r rate) *harness {
 	t.Helper()
 	h := prepareHarness(t, seed)
 	h.nats, h.postgres, h.replicas = newNATSCluster(t)[0], newPostgresServer(t), 3
-	h.js = h.nats.connect()
-	h.postgres.createDatabase(liveDatabase)
-	h.pool = schematest.OpenPool(h.tb, h.postgres.URL(liveDatabase))
-	h.startProxies(h.nats.address)
-	h.operator = h.newOperator(nil)
-	h.createStream()
+	h.createDatabase()
 	h.start(seed, r)
 	return h
 }
@@ -110,8 +101,25 @@ func (h *harness) startProxies(nats string) {
 	h.postgresProxies = proxies{newProxy(h.tb, "projectors-PostgreSQL", postgres), newProxy(h.tb, "readers-PostgreSQL", postgres)}
 }
 
-// start starts the load and the programs, and waits until every partition is at the stream's end.
+// createDatabase creates the database of the programs, and connects to it.
+func (h *harness) createDatabase() {
+	h.tb.Helper()
+	h.postgres.createDatabase(liveDatabase)
+	h.pool = schematest.OpenPool(h.tb, h.postgres.URL(liveDatabase))
+}
+
+// start creates the streams, starts the load and the programs, and waits until every partition is at the stream's end.
 func (h *harness) start(seed uint64, r rate) {
+	h.tb.Helper()
+	h.js = h.nats.connect()
+	h.startProxies(h.nats.address)
+	h.operator = h.newOperator(nil)
+	h.createStream()
+	h.run(seed, r)
+}
+
+// run starts the load and the programs, and waits until every partition is at the stream's end.
+func (h *harness) run(seed uint64, r rate) {
 	h.tb.Helper()
 	h.load = h.startLoad(seed, r)
 	h.keys = h.issueKeys()
@@ -190,7 +198,6 @@ func (h *harness) pepper() access.Pepper {
 // keySet holds the clients' API keys.
 type keySet struct {
 	systems      map[uuid.UUID]access.Key // with every scope
-	narrowed     map[uuid.UUID]access.Key // to the calls of one extension
 	group        access.Key
 	organization access.Key
 	reports      map[uuid.UUID][]access.Key // for the report clients: several each, because a key's report budget is small
@@ -202,26 +209,24 @@ const reportKeys = 24
 func (h *harness) issueKeys() *keySet {
 	h.tb.Helper()
 	registry := access.NewRegistry(h.pool, h.pepper())
-	issue := func(kind access.GrantKind, id uuid.UUID, extension uuid.NullUUID) access.Key {
+	issue := func(kind access.GrantKind, id uuid.UUID) access.Key {
 		issued, err := registry.Issue(h.tb.Context(), access.KeySpec{
-			Name: "fault", Grant: access.Grant{Kind: kind, ID: id}, Scopes: access.Scopes(), Tier: access.TierPremium, OwnExtension: extension,
+			Name: "fault", Grant: access.Grant{Kind: kind, ID: id}, Scopes: access.Scopes(), Tier: access.TierPremium,
 		})
 		if err != nil {
 			h.tb.Fatal(err)
 		}
 		return issued.Key
 	}
-	all := uuid.NullUUID{}
 	k := &keySet{
-		systems: map[uuid.UUID]access.Key{}, narrowed: map[uuid.UUID]access.Key{}, reports: map[uuid.UUID][]access.Key{},
-		group:        issue(access.GrantGroup, h.load.company.Groups()[0].ID, all),
-		organization: issue(access.GrantOrganization, h.load.company.Organizations()[0].ID, all),
+		systems: map[uuid.UUID]access.Key{}, reports: map[uuid.UUID][]access.Key{},
+		group:        issue(access.GrantGroup, h.load.company.Groups()[0].ID),
+		organization: issue(access.GrantOrganization, h.load.company.Organizations()[0].ID),
 	}
 	for _, system := range h.load.systems() {
-		k.systems[system] = issue(access.GrantSystem, system, all)
-		k.narrowed[system] = issue(access.GrantSystem, system, uuid.NullUUID{UUID: h.load.extension(system), Valid: true})
+		k.systems[system] = issue(access.GrantSystem, system)
 		for range reportKeys {
-			k.reports[system] = append(k.reports[system], issue(access.GrantSystem, system, all))
+			k.reports[system] = append(k.reports[system], issue(access.GrantSystem, system))
 		}
 	}
 	return k
@@ -250,16 +255,6 @@ func (h *harness) stream() (stream jetstream.Stream) {
 // has no leader, would wait for the client's 30 s.
 func (h *harness) attempt() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(h.tb.Context(), 2*time.Second)
-}
-
-// streamID returns the stream's identity.
-func (h *harness) streamID() uuid.UUID {
-	h.tb.Helper()
-	id, err := events.StreamID(h.stream().CachedInfo().Config)
-	if err != nil {
-		h.tb.Fatal(err)
-	}
-	return id
 }
 
 // awaitCaughtUp waits until every partition is at the sequence that the stream ends with now.

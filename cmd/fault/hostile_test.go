@@ -26,7 +26,6 @@ import (
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
-	"callboard/schema/schematest"
 )
 
 //nolint:gochecknoglobals // flags are
@@ -83,30 +82,6 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// checkStatus checks that no partition is stopped, and that every message is accounted for.
-func (h *hostile) checkStatus() {
-	h.tb.Helper()
-	var report struct {
-		Balanced   bool
-		Partitions []struct {
-			Partition              int
-			Missing                int64
-			StopReason, StopDetail string
-		}
-	}
-	h.awaitEvents()
-	h.command(&report, "status")
-	for _, p := range report.Partitions {
-		if p.StopReason != "" || p.Missing != 0 {
-			h.tb.Errorf("partition %d: messages missing = %d, stop = %s %s, want none", p.Partition, p.Missing,
-				p.StopReason, p.StopDetail)
-		}
-	}
-	if !report.Balanced {
-		h.tb.Error("the message accounting is not balanced")
-	}
-}
-
 // hostile is an installation, and what was published to it and requested.
 type hostile struct {
 	*harness
@@ -139,8 +114,7 @@ func newHostile(t *testing.T, number uint64) *hostile {
 	}
 	h.nats = startNATSServer(t, "nats", eventstest.FreePort(t), filepath.Join(dir, "store"), "-c", config)
 	h.js, h.postgres = h.nats.connect(), newPostgresServer(t)
-	h.postgres.createDatabase(liveDatabase)
-	h.pool = schematest.OpenPool(t, h.postgres.URL(liveDatabase))
+	h.createDatabase()
 	h.operator = h.newOperator(nil)
 	h.createStream()
 	h.startProcesses()

@@ -10,7 +10,6 @@ import (
 
 	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/schema/schematest"
 )
 
 // newIsolationHarness starts callboard with a cluster of three NATS servers, of which projectors and readers use the one that leads the stream
@@ -21,8 +20,7 @@ func newIsolationHarness(t *testing.T) (h *harness, isolate func() (rejoin func(
 	servers, isolateServer := eventstest.NewDivisibleCluster(t)
 	h = prepareHarness(t, seed)
 	h.postgres, h.js = newPostgresServer(t), eventstest.JetStream(t, servers.URL())
-	h.postgres.createDatabase(liveDatabase)
-	h.pool = schematest.OpenPool(h.tb, h.postgres.URL(liveDatabase))
+	h.createDatabase()
 	h.operator = newProcess(t, "callboard", "callboard", map[string]string{
 		"CALLBOARD_NATS_URL": servers.URL(), "CALLBOARD_POSTGRES_URL": h.postgres.URL(liveDatabase),
 	})
@@ -46,7 +44,7 @@ func newIsolationHarness(t *testing.T) (h *harness, isolate func() (rejoin func(
 	}
 	h.js = js
 	h.startProxies(strings.TrimPrefix(leader.URL(), "nats://"))
-	h.start(seed, bursty)
+	h.run(seed, bursty)
 	return h, func() (rejoin func()) { return isolateServer(leader) }, eventstest.JetStream(t, leader.URL())
 }
 

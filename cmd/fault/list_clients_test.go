@@ -15,35 +15,15 @@ import (
 	"callboard/readapi/access"
 )
 
-// resource is a list of a phone system, with a detail of each row.
-type resource struct {
-	path         string
-	list, detail string // the operations
-}
-
-func resources() []resource {
-	return []resource{
-		{"phones", "listPhones", "getPhone"},
-		{"phone-numbers", "listPhoneNumbers", "getPhoneNumber"},
-		{"extensions", "listExtensions", "getExtension"},
-		{"agent-configs", "listAgentConfigs", "getAgentConfig"},
-		{"call-groups", "listCallGroups", "getCallGroup"},
-		{"call-menus", "listCallMenus", "getCallMenu"},
-		{"call-logs", "listCallLogs", "getCallLog"},
-		{"call-analyses", "listCallAnalyses", "getCallAnalysis"},
-		{"voicemails", "listVoicemails", "getVoicemail"},
-		{"recordings", "listCallRecordings", "getCallRecording"},
+// resources are the paths of a phone system's lists, each with a detail of each row.
+func resources() []string {
+	return []string{
+		"phones", "phone-numbers", "extensions", "agent-configs", "call-groups", "call-menus", "call-logs", "call-analyses", "voicemails", "recordings",
 	}
 }
 
-// operations is the number of operations: lists and details, discovery, two of reports, and the link to a recording's audio.
-const operations = 24
-
 // listPage is a page of a list.
-type listPage struct {
-	Data       []listRow
-	TotalPages int
-}
+type listPage struct{ Data []listRow }
 
 type listRow struct {
 	ID           string
@@ -89,7 +69,7 @@ func (p *poller) next(ctx context.Context) {
 	case len(all) + 2:
 		p.get(ctx, p.reader, base+"/call-log-reports?includeTranscripts=true&dateFrom=2026-05-01T00:00:00Z&dateTo=2026-07-01T00:00:00Z", p.key, "")
 	default:
-		p.list(ctx, base+"/"+all[n].path)
+		p.list(ctx, base+"/"+all[n])
 	}
 }
 

@@ -169,16 +169,6 @@ func (l *load) systems() []uuid.UUID {
 	return list
 }
 
-// extension returns an extension of the phone system.
-func (l *load) extension(system uuid.UUID) uuid.UUID {
-	for e := range l.company.Directory() {
-		if x, ok := e.State.(*events.Extension); ok && x.PhoneSystemID == system {
-			return x.ID
-		}
-	}
-	return uuid.Nil
-}
-
 // reorderer delays some events, so that facets precede their calls and older versions follow newer ones, repeats some, and adds
 // poison messages.
 type reorderer struct {

@@ -2,6 +2,7 @@ package fault_test
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -21,30 +22,13 @@ func newCoordinator(tb testing.TB) *postgresServer {
 	return startPostgresServer(tb, cluster.Config{}, schematest.WorkerCount)
 }
 
-// createDistributedDatabase creates a database whose projection is distributed.
-func (s *postgresServer) createDistributedDatabase(name string) {
-	s.tb.Helper()
-	err := schematest.CreateDatabase(s.tb.Context(), s.Cluster, s.workers, name, "", s.password)
-	if err == nil {
-		err = s.workers.Distribute(s.tb.Context(), s.Cluster, name, s.password)
-	}
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-}
-
 // newNodesHarness starts callboard with a distributed projection.
 func newNodesHarness(t *testing.T) *harness {
 	t.Helper()
 	seed := seed(t)
 	h := prepareHarness(t, seed)
 	h.nats, h.postgres = newNATSServer(t), newCoordinator(t)
-	h.js = h.nats.connect()
-	h.postgres.createDistributedDatabase(liveDatabase)
-	h.pool = schematest.OpenPool(h.tb, h.postgres.URL(liveDatabase))
-	h.startProxies(h.nats.address)
-	h.operator = h.newOperator(nil)
-	h.createStream()
+	h.createDatabase()
 	h.start(seed, bursty)
 	h.startReaderOfWorker(h.postgres.workers.Servers[1])
 	return h
@@ -88,7 +72,7 @@ func TestNodes(t *testing.T) {
 	h.awaitApplied(settleMessages)
 	h.awaitCaughtUp()
 
-	h.postgres.workers.Move(t, h.pool, events.Partition(here[0], partitions))
+	h.move(events.Partition(here[0], partitions))
 	h.awaitApplied(settleMessages)
 
 	h.postgres.Kill()
@@ -140,13 +124,12 @@ func TestNodes_WorkerFrozen(t *testing.T) {
 
 // A worker and the coordinator are killed while webhooks are sent. Every event arrives; meanwhile those of the other worker's phone systems do.
 func TestNodes_Webhooks(t *testing.T) {
-	server := newCoordinator(t)
-	server.createDistributedDatabase(liveDatabase)
-	h := &harness{tb: t, postgres: server, pool: schematest.OpenPool(t, server.URL(liveDatabase))}
-	w := startWebhooks(t, h, func(role string) string { return server.roleURL(role, liveDatabase) })
+	h := &harness{tb: t, postgres: newCoordinator(t)}
+	h.createDatabase()
+	w := startWebhooks(t, h, func(role string) string { return h.postgres.roleURL(role, liveDatabase) })
 	w.awaitRequests(200)
 
-	for _, worker := range server.workers.Servers {
+	for _, worker := range h.postgres.workers.Servers {
 		worker.Kill()
 		if _, elsewhere := h.systemsByNode(w.artifacts.systems, worker.Port()); len(elsewhere) > 0 {
 			w.awaitRequests(100)
@@ -165,11 +148,35 @@ func TestNodes_Webhooks(t *testing.T) {
 	w.check()
 }
 
+// portOf returns the port of the worker that has the rows of a partition.
+func (h *harness) portOf(partition int) int {
+	h.tb.Helper()
+	return schematest.QueryOne[int](h.tb, h.pool, `
+		select n.nodeport
+		from pg_dist_placement
+		join pg_dist_node n using (groupid)
+		where shardid = get_shard_id_for_distribution_column('projection.position', $1::smallint)`, partition)
+}
+
+// move moves the shard of a partition to another worker, while it is read and written.
+func (h *harness) move(partition int) {
+	h.tb.Helper()
+	from, workers := h.portOf(partition), h.postgres.workers.Servers
+	to := workers[slices.IndexFunc(workers, func(w *cluster.Cluster) bool { return w.Port() != from })].Port()
+	schematest.Exec(h.tb, h.pool, `
+		select citus_move_shard_placement(
+		  get_shard_id_for_distribution_column('projection.position', $1::smallint), '127.0.0.1', $2, '127.0.0.1', $3,
+		  shard_transfer_mode => 'force_logical')`, partition, from, to)
+	if now := h.portOf(partition); now != to {
+		h.tb.Errorf("port of the shard's node = %d, want %d", now, to)
+	}
+}
+
 // systemsByNode returns which of some phone systems the node at a port has, and all others.
 func (h *harness) systemsByNode(systems []uuid.UUID, port int) (here, elsewhere []uuid.UUID) {
 	h.tb.Helper()
 	for _, system := range systems {
-		if schematest.PortOf(h.tb, h.pool, events.Partition(system, partitions)) == port {
+		if h.portOf(events.Partition(system, partitions)) == port {
 			here = append(here, system)
 		} else {
 			elsewhere = append(elsewhere, system)

@@ -165,21 +165,16 @@ func deadlocks(path string) string {
 	return strings.Join(regexp.MustCompile(`(?m)^.*deadlock detected.*(\n.*){0,60}`).FindAllString(string(text), -1), "\n")
 }
 
-// createDatabase creates a database with callboard's schema.
+// createDatabase creates a database with callboard's schema, which is distributed over the workers if there are some.
 func (s *postgresServer) createDatabase(name string) {
 	s.tb.Helper()
 	clause := ""
 	if s.disk != nil {
 		clause = " tablespace " + tablespace
 	}
-	if err := schematest.CreateDatabase(s.tb.Context(), s.Cluster, nil, name, clause, s.password); err != nil {
+	if err := schematest.CreateDatabase(s.tb.Context(), s.Cluster, s.workers, name, clause, s.password); err != nil {
 		s.tb.Fatal(err)
 	}
-}
-
-func (s *postgresServer) dropDatabase(name string) {
-	s.tb.Helper()
-	s.exec("postgres", "drop database "+name+" with (force)")
 }
 
 // exec executes a statement as the superuser.

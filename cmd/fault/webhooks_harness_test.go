@@ -18,7 +18,6 @@ import (
 	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/events/webhook"
-	"callboard/schema/schematest"
 )
 
 const (
@@ -42,10 +41,9 @@ func newWebhooks(t *testing.T) *webhooks {
 		t.Skip("it takes half a minute")
 	}
 	t.Parallel()
-	server := newPostgresServer(t)
-	server.createDatabase(liveDatabase)
-	h := &harness{tb: t, postgres: server, pool: schematest.OpenPool(t, server.URL(liveDatabase))}
-	return startWebhooks(t, h, func(role string) string { return server.roleURL(role, liveDatabase) })
+	h := &harness{tb: t, postgres: newPostgresServer(t)}
+	h.createDatabase()
+	return startWebhooks(t, h, func(role string) string { return h.postgres.roleURL(role, liveDatabase) })
 }
 
 // startWebhooks does so with the database at a role's URL, to which the harness's pool is connected.

@@ -178,11 +178,7 @@ func (i *installation) processOf(server *cluster.Cluster) int {
 // newDatabase creates the database that is used from now on.
 func (i *installation) newDatabase(name string) {
 	i.Helper()
-	err := schematest.CreateDatabase(i.Context(), i.postgres, i.workers, name, "", i.password)
-	if err == nil {
-		err = i.workers.Distribute(i.Context(), i.postgres, name, i.password)
-	}
-	if err != nil {
+	if err := schematest.CreateDatabase(i.Context(), i.postgres, i.workers, name, "", i.password); err != nil {
 		i.Fatal(err)
 	}
 	pepper, err := access.NewPepper(i.secret)

@@ -155,8 +155,8 @@ func (w *Workers) join(ctx context.Context, coordinator *cluster.Cluster, databa
 	return execAt(ctx, coordinator.URL(database), steps...)
 }
 
-// Distribute lets the roles, which have a password, connect from each node to the others, and distributes the projection.
-func (w *Workers) Distribute(ctx context.Context, coordinator *cluster.Cluster, database, password string) error {
+// distribute lets the roles, which have a password, connect from each node to the others, and distributes the projection.
+func (w *Workers) distribute(ctx context.Context, coordinator *cluster.Cluster, database, password string) error {
 	if w == nil {
 		return nil
 	}
@@ -169,39 +169,13 @@ func (w *Workers) Distribute(ctx context.Context, coordinator *cluster.Cluster, 
 			return err
 		}
 	}
+
+	// A distributed table takes no other default, so the tables of tests get it before.
+	if err := execAt(ctx, coordinator.URL(database), partitionDefaultSQL); err != nil {
+		return err
+	}
 	_, err := schema.Distribute(ctx, coordinator.URL(database), 0, shards)
 	return err
-}
-
-// portOfPartitionSQL selects the port of the node that has the rows of a partition.
-const portOfPartitionSQL = `
-	select n.nodeport
-	from pg_dist_placement
-	join pg_dist_node n using (groupid)
-	where shardid = get_shard_id_for_distribution_column('projection.position', $1::smallint)`
-
-// PortOf returns the port of the worker that has the rows of a partition.
-func PortOf(tb testing.TB, db executor, partition int) int {
-	tb.Helper()
-	return QueryOne[int](tb, db, portOfPartitionSQL, partition)
-}
-
-// Move moves the shard of a partition to another worker, while it is read and written.
-func (w *Workers) Move(tb testing.TB, db executor, partition int) {
-	tb.Helper()
-	from := PortOf(tb, db, partition)
-	for _, worker := range w.Servers {
-		if worker.Port() == from {
-			continue
-		}
-		Exec(tb, db, `
-			select citus_move_shard_placement(get_shard_id_for_distribution_column('projection.position', $1::smallint), '127.0.0.1', $2, '127.0.0.1', $3,
-			  shard_transfer_mode => 'force_logical')`, partition, from, worker.Port())
-		break
-	}
-	if now := PortOf(tb, db, partition); now == from {
-		tb.Errorf("port of the shard's node = %d as before, want another one", now)
-	}
 }
 
 func execAt(ctx context.Context, url string, statements ...string) error {
@@ -215,25 +189,4 @@ func execAt(ctx context.Context, url string, statements ...string) error {
 		}
 	}
 	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
-}
-
-// distributeTemplate distributes the projection of the template database, and ends all sessions: others keep it from being copied.
-func (s *server) distributeTemplate(ctx context.Context) error {
-	if s.workers == nil {
-		return nil
-	}
-	// A distributed table takes no other default, so the tables get it before.
-	if err := execAt(ctx, s.cluster.URL(template), partitionDefaultSQL); err != nil {
-		return err
-	}
-
-	if err := s.workers.Distribute(ctx, s.cluster, template, s.password); err != nil {
-		return err
-	}
-	const end = "alter database " + template + " with allow_connections false; " +
-		"select pg_terminate_backend(pid) from pg_stat_activity where datname = '" + template + "'"
-	if err := execAt(ctx, s.cluster.URL("postgres"), end); err != nil {
-		return err
-	}
-	return s.workers.Exec(ctx, end)
 }

@@ -80,8 +80,8 @@ func (s *server) create(tb testing.TB, template string) *Database {
 	return d
 }
 
-// CreateDatabase creates a database with callboard's schema on a server, whose roles get a password. With workers, which may be nil, it can be
-// distributed over them, and is not yet. clause follows the name in the statement.
+// CreateDatabase creates a database with callboard's schema on a server, whose roles get a password. It is distributed over the workers, which may
+// be nil. clause follows the name in the statement.
 func CreateDatabase(ctx context.Context, server *cluster.Cluster, workers *Workers, name, clause, password string) error {
 	sql := "create database " + name + clause
 	if err := execAt(ctx, server.URL("postgres"), sql); err != nil {
@@ -100,7 +100,7 @@ func CreateDatabase(ctx context.Context, server *cluster.Cluster, workers *Worke
 	if err := schema.SetPasswords(ctx, server.URL(name), passwords); err != nil {
 		return fmt.Errorf("passwords of the roles: %w", err)
 	}
-	return nil
+	return workers.distribute(ctx, server, name, password)
 }
 
 // URL connects as the superuser.

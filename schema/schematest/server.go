@@ -144,7 +144,14 @@ func (s *server) prepare(ctx context.Context) error {
 	if err := CreateDatabase(ctx, s.cluster, s.workers, template, s.strategy, s.password); err != nil {
 		return fmt.Errorf("template: %w", err)
 	}
-	return s.distributeTemplate(ctx)
+	if s.workers == nil {
+		return nil
+	}
+
+	// Sessions of the nodes keep the template from being copied.
+	const end = "alter database " + template + " with allow_connections false; " +
+		"select pg_terminate_backend(pid) from pg_stat_activity where datname = '" + template + "'"
+	return errors.Join(execAt(ctx, s.cluster.URL("postgres"), end), s.workers.Exec(ctx, end))
 }
 
 // drop drops a database in the background, because PostgreSQL waits 100 ms if a session has ended just before.
