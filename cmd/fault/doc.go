@@ -6,8 +6,8 @@
 //	  │                                                │
 //	  └─────────────────── check ──────────────────────┘
 //
-// The check compares the tables and the answers with an undisturbed replay of the same stream, with a fold of it in memory, and with
-// what the clients were promised. The seed of faults and load is random, and every run logs it.
+// The check compares the tables with what callboard verify builds from the first message, each dead letter with what was published, and what
+// clients have read with what they were promised. The seed of faults and load is random, and every run logs it.
 //
 // TestHostile publishes what nobody should publish and requests what nobody should request. A good event behind each bad one must be served.
 //
