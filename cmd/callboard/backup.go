@@ -40,7 +40,7 @@ func (c *backupCommand) Run(ctx context.Context, streams process.Streams) error 
 	err := withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(js jetstream.JetStream, conn *pgx.Conn, display *progress.Display) error {
 		var err error
 		written, err = backup.Write(ctx, backup.Config{
-			Dir: c.Dir, Audit: c.Audit, Keep: c.Keep, Release: version.Read().Version, Stream: c.Stream.Name.Get(),
+			Dir: c.Dir, Audit: c.Audit, Keep: c.Keep, Release: version.Read().Version, Stream: c.Stream.Name,
 			Database: conn, NATS: js, Progress: display,
 		})
 		return err

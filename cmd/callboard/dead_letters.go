@@ -161,8 +161,8 @@ func (c *deadLettersDropCommand) Run(ctx context.Context, streams process.Stream
 type deadLettersRetryCommand struct {
 	output
 	selection
-	Timeout setting.Duration `default:"30s" help:"How long to wait for the projectors. They apply the remaining retries later."`
-	NoWait  bool             `help:"Publish the dead letters and do not wait."`
+	Timeout time.Duration `min:"1ms" default:"30s" help:"How long to wait for the projectors. They apply the remaining retries later."`
+	NoWait  bool          `help:"Publish the dead letters and do not wait."`
 	projectionServers
 }
 
@@ -178,11 +178,8 @@ func (c *deadLettersRetryCommand) Run(ctx context.Context, streams process.Strea
 	if err != nil {
 		return err
 	}
-	if c.Timeout <= 0 {
-		return &process.UsageError{Detail: "--timeout must be positive, such as 30s"}
-	}
 	return interrupted(ctx, withServers(ctx, c.NATS, c.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
-		return c.retry(ctx, streams, status.Source{JetStream: js, Stream: c.Stream.Name.Get(), Pool: pool}, selected)
+		return c.retry(ctx, streams, status.Source{JetStream: js, Stream: c.Stream.Name, Pool: pool}, selected)
 	}))
 }
 
@@ -230,7 +227,7 @@ func (c *deadLettersRetryCommand) wait(ctx context.Context, shown *delayedProgre
 		return results, nil
 	}
 	return deadletter.Wait(ctx, source.Pool, ids, deadletter.WaitOptions{
-		Timeout: time.Duration(c.Timeout), StopReasons: source.StopReasons, OnProgress: func(done int) { shown.decided(done, len(ids)) },
+		Timeout: c.Timeout, StopReasons: source.StopReasons, OnProgress: func(done int) { shown.decided(done, len(ids)) },
 	})
 }
 
@@ -243,7 +240,7 @@ type deadLettersSkipCommand struct {
 // Run skips a message without asking for confirmation: a retry applies it.
 func (c *deadLettersSkipCommand) Run(ctx context.Context, streams process.Streams) error {
 	return interrupted(ctx, withServers(ctx, c.NATS, c.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
-		skipped, err := deadletter.Skip(ctx, pool, js, c.Stream.Name.Get(), c.Partition)
+		skipped, err := deadletter.Skip(ctx, pool, js, c.Stream.Name, c.Partition)
 		if errors.As(err, new(*deadletter.NotSkippedError)) {
 			return fmt.Errorf("%w\nRun 'callboard status' to see the partitions that are behind", err)
 		}

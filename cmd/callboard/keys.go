@@ -50,27 +50,24 @@ func asUsageError(err error) error {
 
 type keysIssueCommand struct {
 	output
-	Name         string            `required:"" help:"A name for the key."`
-	System       *uuid.UUID        `xor:"grant" required:"" placeholder:"UUID" help:"Grant one phone system. One of --system, --group and --organization is required."`
-	Group        *uuid.UUID        `xor:"grant" required:"" placeholder:"UUID" help:"Grant the current members of a phone system group."`
-	Organization *uuid.UUID        `xor:"grant" required:"" placeholder:"UUID" help:"Grant the phone systems directly attached to an organization."`
-	Scopes       []string          `required:"" placeholder:"A:READ" help:"What the key may read: ${scopes}."`
-	OwnExtension *uuid.UUID        `placeholder:"UUID" help:"Narrow calls:read to this extension's own calls."`
-	Allow        []string          `placeholder:"CIDR" help:"Accept the key only from these networks."`
-	Expires      *setting.Duration `placeholder:"30d" help:"The key's lifetime. Default: unlimited."`
-	Tier         string            `enum:"standard,premium" default:"standard" help:"The rate tier: standard or premium."`
-	Postgres     setting.Postgres  `embed:""`
-	Pepper       setting.Pepper    `embed:""`
+	Name         string           `required:"" help:"A name for the key."`
+	System       *uuid.UUID       `xor:"grant" required:"" placeholder:"UUID" help:"Grant one phone system. One of --system, --group and --organization is required."`
+	Group        *uuid.UUID       `xor:"grant" required:"" placeholder:"UUID" help:"Grant the current members of a phone system group."`
+	Organization *uuid.UUID       `xor:"grant" required:"" placeholder:"UUID" help:"Grant the phone systems directly attached to an organization."`
+	Scopes       []string         `required:"" placeholder:"A:READ" help:"What the key may read: ${scopes}."`
+	OwnExtension *uuid.UUID       `placeholder:"UUID" help:"Narrow calls:read to this extension's own calls."`
+	Allow        []netip.Prefix   `type:"networks" placeholder:"CIDR,..." help:"Accept the key only from these networks."`
+	Expires      time.Duration    `min:"1s" placeholder:"30d" help:"The key's lifetime. Default: unlimited."`
+	Tier         string           `enum:"standard,premium" default:"standard" help:"The rate tier: standard or premium."`
+	Postgres     setting.Postgres `embed:""`
+	Pepper       setting.Pepper   `embed:""`
 }
 
 // Run issues a key.
 func (c *keysIssueCommand) Run(ctx context.Context, streams process.Streams) error {
-	request, err := c.request(time.Now())
-	if err != nil {
-		return err
-	}
+	request := c.request(time.Now())
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		registry := access.NewRegistry(pool, c.Pepper.Peppers.Get()[0])
+		registry := access.NewRegistry(pool, c.Pepper.Peppers[0])
 		covers, err := registry.Covers(ctx, request.Grant)
 		if err != nil {
 			return err
@@ -87,8 +84,8 @@ func (c *keysIssueCommand) Run(ctx context.Context, streams process.Streams) err
 	})
 }
 
-func (c *keysIssueCommand) request(now time.Time) (access.KeySpec, error) {
-	r := access.KeySpec{Name: c.Name, Tier: access.Tier(c.Tier)}
+func (c *keysIssueCommand) request(now time.Time) access.KeySpec {
+	r := access.KeySpec{Name: c.Name, Tier: access.Tier(c.Tier), Networks: c.Allow}
 	switch {
 	case c.System != nil:
 		r.Grant = access.Grant{Kind: access.GrantSystem, ID: *c.System}
@@ -103,37 +100,10 @@ func (c *keysIssueCommand) request(now time.Time) (access.KeySpec, error) {
 	if c.OwnExtension != nil {
 		r.OwnExtension = uuid.NullUUID{UUID: *c.OwnExtension, Valid: true}
 	}
-	lifetime, err := keyLifetime(c.Expires)
-	if err != nil {
-		return r, err
+	if c.Expires > 0 {
+		r.Expires = now.Add(c.Expires)
 	}
-	if lifetime > 0 {
-		r.Expires = now.Add(lifetime)
-	}
-	r.Networks, err = c.networks()
-	return r, err
-}
-
-func (c *keysIssueCommand) networks() (list []netip.Prefix, err error) {
-	for _, text := range c.Allow {
-		network, err := access.ParseNetwork(strings.TrimSpace(text))
-		if err != nil {
-			return nil, &process.UsageError{Detail: "--allow: " + err.Error()}
-		}
-		list = append(list, network)
-	}
-	return list, nil
-}
-
-// keyLifetime returns 0 without a flag.
-func keyLifetime(expires *setting.Duration) (time.Duration, error) {
-	if expires == nil {
-		return 0, nil
-	}
-	if *expires <= 0 {
-		return 0, &process.UsageError{Detail: "--expires must be a positive duration, such as 30d"}
-	}
-	return time.Duration(*expires), nil
+	return r
 }
 
 // issuedKey is a new key with its secret.
@@ -183,12 +153,12 @@ func (c *keysShowCommand) Run(ctx context.Context, streams process.Streams) erro
 
 type keysRollCommand struct {
 	output
-	ID       uuid.UUID          `arg:"" help:"The old key's id, from 'keys list'."`
-	Overlap  setting.Duration   `default:"24h" help:"How long the old key stays valid, up to 30d. 0s ends it immediately."`
-	Expires  *setting.Duration  `placeholder:"30d" help:"The new key's lifetime. Default: the one that the newest key of the lineage was issued with."`
-	NATS     setting.KeyJournal `embed:""`
-	Postgres setting.Postgres   `embed:""`
-	Pepper   setting.Pepper     `embed:""`
+	ID       uuid.UUID        `arg:"" help:"The old key's id, from 'keys list'."`
+	Overlap  time.Duration    `default:"24h" help:"How long the old key stays valid, up to 30d. 0s ends it immediately."`
+	Expires  time.Duration    `min:"1s" placeholder:"30d" help:"The new key's lifetime. Default: the one that the newest key of the lineage was issued with."`
+	NATS     setting.NATS     `embed:""`
+	Postgres setting.Postgres `embed:""`
+	Pepper   setting.Pepper   `embed:""`
 }
 
 // rolledKey is a new key with its secret, and the key that it replaces.
@@ -199,13 +169,9 @@ type rolledKey struct {
 
 // Run rolls a key.
 func (c *keysRollCommand) Run(ctx context.Context, streams process.Streams) error {
-	lifetime, err := keyLifetime(c.Expires)
-	if err != nil {
-		return err
-	}
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		roll := access.Roll{Overlap: time.Duration(c.Overlap), Lifetime: lifetime}
-		rolled, err := access.NewRegistry(pool, c.Pepper.Peppers.Get()[0]).Roll(ctx, c.ID, roll)
+		roll := access.Roll{Overlap: c.Overlap, Lifetime: c.Expires}
+		rolled, err := access.NewRegistry(pool, c.Pepper.Peppers[0]).Roll(ctx, c.ID, roll)
 		if err != nil {
 			return withKeyAdvice(err, c.ID)
 		}
@@ -223,9 +189,9 @@ func (c *keysRollCommand) Run(ctx context.Context, streams process.Streams) erro
 
 type keysRevokeCommand struct {
 	output
-	ID       uuid.UUID          `arg:"" help:"The key's id, from 'keys list'."`
-	NATS     setting.KeyJournal `embed:""`
-	Postgres setting.Postgres   `embed:""`
+	ID       uuid.UUID        `arg:"" help:"The key's id, from 'keys list'."`
+	NATS     setting.NATS     `embed:""`
+	Postgres setting.Postgres `embed:""`
 }
 
 // Run revokes a key.
@@ -246,16 +212,13 @@ func (c *keysRevokeCommand) Run(ctx context.Context, streams process.Streams) er
 type keysAuditCommand struct {
 	output
 	ID       uuid.UUID        `arg:"" help:"The key's id, from 'keys list'."`
-	Since    setting.Duration `default:"1h" help:"How far to look back, such as 90m, 24h or 7d."`
+	Since    time.Duration    `min:"1s" default:"1h" help:"How far to look back, such as 90m, 24h or 7d."`
 	Limit    int              `default:"1000" help:"The maximum number of requests to list, up to 10000."`
 	Postgres setting.Postgres `embed:""`
 }
 
 // Run lists a key's requests. The note that the list was cut goes to standard error, since a program may read the list.
 func (c *keysAuditCommand) Run(ctx context.Context, streams process.Streams) error {
-	if c.Since <= 0 {
-		return &process.UsageError{Detail: "--since must be a positive duration, such as 1h or 7d"}
-	}
 	if err := checkLimit(c.Limit); err != nil {
 		return err
 	}
@@ -264,13 +227,14 @@ func (c *keysAuditCommand) Run(ctx context.Context, streams process.Streams) err
 		if err != nil {
 			return withKeyAdvice(err, c.ID)
 		}
-		entries, more, err := keyRegistry(pool).Audit(ctx, c.ID, time.Now().Add(-time.Duration(c.Since)), c.Limit)
+		since := time.Now().Add(-c.Since)
+		entries, more, err := keyRegistry(pool).Audit(ctx, c.ID, since, c.Limit)
 		if err != nil {
 			return err
 		}
 		if more {
 			fmt.Fprintf(streams.Err, "Only the newest %d are listed. Use --limit to list more, or a shorter --since.\n", c.Limit)
 		}
-		return c.print(streams.Out, entries, func(w io.Writer) error { return c.write(w, key.Record, entries) })
+		return c.print(streams.Out, entries, func(w io.Writer) error { return writeAudit(w, since, key.Record, entries) })
 	})
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // recordEnd records when a key ends. It connects to NATS only now: without NATS, a key can be revoked in the database.
-func recordEnd(ctx context.Context, nats setting.KeyJournal, registry *access.Registry, key access.Record) error {
-	return withStream(setting.NATS(nats), func(js jetstream.JetStream) error { return publishEnd(ctx, js, registry, key) })
+func recordEnd(ctx context.Context, nats setting.NATS, registry *access.Registry, key access.Record) error {
+	return withStream(nats, func(js jetstream.JetStream) error { return publishEnd(ctx, js, registry, key) })
 }
 
 // maxEnds limits how often an end is published that changes meanwhile.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"callboard/readapi/access"
 )
@@ -119,9 +120,9 @@ func revokedLines(key access.KeyWithLineage) []string {
 	return lines
 }
 
-func (c *keysAuditCommand) write(w io.Writer, key access.Record, entries []access.AuditEntry) error {
+func writeAudit(w io.Writer, since time.Time, key access.Record, entries []access.AuditEntry) error {
 	if len(entries) == 0 {
-		return writeLines(w, fmt.Sprintf("No requests in the last %s. Last used: %s.", c.Since, lastUseText(key)))
+		return writeLines(w, fmt.Sprintf("No requests since %s. Last used: %s.", instant(since), lastUseText(key)))
 	}
 	rows := [][]string{{"TIME", "STATUS", "CODE", "OPERATION", "PHONE SYSTEM", "ADDRESS", "COUNT", "REQUEST ID"}}
 	for _, e := range entries {

@@ -62,7 +62,7 @@ func (c *migrateCommand) Run(ctx context.Context, streams process.Streams) error
 }
 
 func (c *migrateCommand) migrate(ctx context.Context, passwords schema.Passwords) (done migrateResult, err error) {
-	url := c.Postgres.URL.Get().Reveal()
+	url := c.Postgres.URL.Reveal()
 	steps, err := schema.Migrate(ctx, url)
 	done = migrateResult{Migrated: true, Rebuild: errors.Is(err, schema.ErrProjectionChanged), SuperuserSteps: append([]string{}, steps...)}
 	if err != nil && !done.Rebuild {

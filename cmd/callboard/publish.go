@@ -33,7 +33,7 @@ func (c *publishCommand) Run(ctx context.Context, streams process.Streams) error
 	}
 	defer func() { _ = input.Close() }()
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
-		if _, err := openStream(ctx, js, c.Stream.Name.Get()); err != nil {
+		if _, err := openStream(ctx, js, c.Stream.Name); err != nil {
 			return err
 		}
 		display := progress.New(streams.Err)

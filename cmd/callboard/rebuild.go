@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/cmd/process"
-	"callboard/cmd/setting"
 	"callboard/projector/rebuild"
 	"callboard/projector/status"
 	"callboard/schema"
@@ -22,17 +21,9 @@ import (
 
 // buildOptions are the flags that limit the resources of a second writer.
 type buildOptions struct {
-	Batch      int              `default:"2000" help:"The most messages that are applied in a transaction."`
-	Workers    int              `placeholder:"N" help:"The number of transactions, and of indexes that are created, at a time. Default: one per processor."`
-	MaxLiveLag setting.Duration `default:"10s" help:"Pause while the live projection lags by more than this; 0s never pauses."`
-}
-
-// check checks the flags.
-func (o buildOptions) check() error {
-	if o.Batch < 1 || o.Workers < 0 || o.MaxLiveLag < 0 {
-		return &process.UsageError{Detail: "--batch must be 1 or more, --workers and --max-live-lag must not be negative"}
-	}
-	return nil
+	Batch      int           `type:"count" min:"1" default:"2000" help:"The most messages that are applied in a transaction."`
+	Workers    int           `type:"count" min:"0" placeholder:"N" example:"4" help:"The number of transactions, and of indexes that are created, at a time. Default: one per processor."`
+	MaxLiveLag time.Duration `min:"0s" default:"10s" help:"Pause while the live projection lags by more than this; 0s never pauses."`
 }
 
 type rebuildCommand struct {
@@ -46,9 +37,6 @@ type rebuildCommand struct {
 
 // Run rebuilds the projection, or does what --dry-run or --abandon say.
 func (c *rebuildCommand) Run(ctx context.Context, streams process.Streams) error {
-	if err := c.check(); err != nil {
-		return err
-	}
 	switch {
 	case c.DryRun && c.Keep:
 		return &process.UsageError{Detail: "--keep can't be combined with --dry-run, which replaces nothing"}

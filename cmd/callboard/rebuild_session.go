@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -56,8 +55,8 @@ func (s session) run(ctx context.Context, work func(rebuild.Config) error) error
 
 func (s session) config(js jetstream.JetStream, pool *pgxpool.Pool, shown *rebuildProgress) rebuild.Config {
 	return rebuild.Config{
-		JetStream: js, Stream: s.servers.Stream.Name.Get(), Database: pool, Workers: s.options.Workers, Batch: s.options.Batch,
-		MaxLiveLag: time.Duration(s.options.MaxLiveLag), Throttled: shown.waiting, Progress: shown.set,
+		JetStream: js, Stream: s.servers.Stream.Name, Database: pool, Workers: s.options.Workers, Batch: s.options.Batch,
+		MaxLiveLag: s.options.MaxLiveLag, Throttled: shown.waiting, Progress: shown.set,
 	}
 }
 

@@ -48,9 +48,6 @@ type repairCommand struct {
 
 // Run replaces the rows of a phone system by rows that are built from the stream.
 func (c *repairCommand) Run(ctx context.Context, streams process.Streams) error {
-	if err := c.check(); err != nil {
-		return err
-	}
 	s := session{
 		servers: c.projectionServers, options: c.buildOptions, errs: streams.Err, changes: true,
 		interrupted: nothingChanged, unconfirmed: "Run the command again: it can be repeated",

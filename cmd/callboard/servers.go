@@ -24,7 +24,7 @@ const connectTimeout = 10 * time.Second
 // withDatabase does work on the primary, which may take as long as it needs.
 func withDatabase(ctx context.Context, s setting.Postgres, work func(*pgxpool.Pool) error) error {
 	pool, err := connection.NewPool(ctx, connection.PostgresConfig{
-		URL: s.URL.Get(), Program: "callboard", ReadWrite: true,
+		URL: s.URL, Program: "callboard", ReadWrite: true,
 		Settings: schema.MaintenanceSettings(), AfterConnect: schema.LiftTransactionTimeout,
 	})
 	if err != nil {

@@ -33,7 +33,7 @@ func (c *simulateCommand) Run(ctx context.Context, streams process.Streams) erro
 		return &process.UsageError{Detail: "--systems and --days must be 1 or more, --calls and --rate must not be negative"}
 	}
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
-		if _, err := openStream(ctx, js, c.Stream.Name.Get()); err != nil {
+		if _, err := openStream(ctx, js, c.Stream.Name); err != nil {
 			return err
 		}
 		started := time.Now()

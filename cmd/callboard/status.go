@@ -30,7 +30,7 @@ const watchInterval = 2 * time.Second
 // Run prints the status, once or until ctx ends. Without NATS, it prints what PostgreSQL knows; once, it returns an error then.
 func (c *statusCommand) Run(ctx context.Context, streams process.Streams) error {
 	return interrupted(ctx, withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		source := status.Source{Stream: c.Stream.Name.Get(), Pool: pool, Definition: schema.Definition()}
+		source := status.Source{Stream: c.Stream.Name, Pool: pool, Definition: schema.Definition()}
 		if nats, err := connection.NewNATS(connection.ConfigureNATS(c.NATS, "callboard")); err != nil {
 			source.NATSError = err
 		} else {

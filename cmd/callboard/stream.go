@@ -108,7 +108,7 @@ func (c *streamCreateCommand) create(ctx context.Context, js jetstream.JetStream
 // createEvents creates the stream of events, or gives an existing one an identity unless it has one. An existing stream with other settings than
 // the flags say is an error.
 func (c *streamCreateCommand) createEvents(ctx context.Context, js jetstream.JetStream) (created, identified bool, err error) {
-	name := c.Stream.Name.Get()
+	name := c.Stream.Name
 	if created, err = events.EnsureStream(ctx, js, events.StreamConfig(name, c.Partitions, c.Replicas)); err != nil {
 		return false, false, err
 	}
@@ -144,7 +144,7 @@ func (c *streamCreateCommand) write(w io.Writer, created createdStreams) error {
 		done = "has an identity now"
 	}
 	return writeLines(w,
-		fmt.Sprintf("Stream %s (partitions: %d, replicas: %d): %s.", c.Stream.Name.Get(), c.Partitions, c.Replicas, done),
+		fmt.Sprintf("Stream %s (partitions: %d, replicas: %d): %s.", c.Stream.Name, c.Partitions, c.Replicas, done),
 		fmt.Sprintf("Bucket %s: %s.", events.TranscriptBucket, createdOrExists(created.Bucket)),
 		fmt.Sprintf("Stream %s: %s.", journal.StreamName, createdOrExists(created.Keys)),
 		fmt.Sprintf("Stream %s: %s.", audit.StreamName, createdOrExists(created.Audit)),
@@ -192,7 +192,7 @@ func (c *streamCheckCommand) Run(ctx context.Context, streams process.Streams) e
 }
 
 func (c *streamCheckCommand) check(ctx context.Context, js jetstream.JetStream) (streamCheck, error) {
-	found := streamCheck{Stream: c.Stream.Name.Get(), Unsafe: []string{}}
+	found := streamCheck{Stream: c.Stream.Name, Unsafe: []string{}}
 	running, err := openStream(ctx, js, found.Stream)
 	if err != nil {
 		return found, err

@@ -25,9 +25,6 @@ var errOtherRelease = errors.New("another release built the projection, so diffe
 
 // Run prints the differences, and fails if there are any.
 func (c *verifyCommand) Run(ctx context.Context, streams process.Streams) error {
-	if err := c.check(); err != nil {
-		return err
-	}
 	var system uuid.NullUUID
 	if c.System != nil {
 		system = uuid.NullUUID{UUID: c.System.id, Valid: true}

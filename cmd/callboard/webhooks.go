@@ -84,11 +84,11 @@ func (m *moment) UnmarshalText(text []byte) error {
 		*m = moment{at: at}
 		return nil
 	}
-	var ago setting.Duration
-	if err := ago.UnmarshalText(text); err != nil || ago < 0 {
+	ago, err := setting.ParseDuration(string(text))
+	if err != nil || ago < 0 {
 		return fmt.Errorf("%q is no instant: write 2026-03-02T09:30:00Z, or 24h for a day ago", text)
 	}
-	*m = moment{ago: time.Duration(ago)}
+	*m = moment{ago: ago}
 	return nil
 }
 

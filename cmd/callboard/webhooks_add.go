@@ -43,7 +43,7 @@ func (c *webhooksAddCommand) Run(ctx context.Context, streams process.Streams) e
 		return withWebhookAdvice(err)
 	}
 	return withServers(ctx, c.NATS, c.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
-		return withWebhookAdvice(c.add(ctx, pool, eventSource{js, c.Stream.Name.Get()}, candidate, streams))
+		return withWebhookAdvice(c.add(ctx, pool, eventSource{js, c.Stream.Name}, candidate, streams))
 	})
 }
 
@@ -72,7 +72,7 @@ func (c *webhooksAddCommand) candidate() (registry.Candidate, error) {
 	if err != nil {
 		return registry.Candidate{}, err
 	}
-	sealer, err := vault.New(c.Key.Keys.Get()...)
+	sealer, err := vault.New(c.Key.Keys...)
 	if err != nil {
 		return registry.Candidate{}, err
 	}
@@ -81,7 +81,7 @@ func (c *webhooksAddCommand) candidate() (registry.Candidate, error) {
 
 // checkURL returns the canonical form of an endpoint's URL.
 func checkURL(targets setting.WebhookTargets, text string) (string, error) {
-	client := egress.New(egress.Config{Networks: targets.AllowNetworks.Get(), Ports: targets.Ports.Get()})
+	client := egress.New(egress.Config{Networks: targets.AllowNetworks, Ports: targets.Ports})
 	url, err := client.CheckURL(text)
 	if err != nil {
 		return "", &process.UsageError{Detail: err.Error()}

@@ -107,7 +107,7 @@ func withSkipped(ctx context.Context, err error, skipped int64) error {
 
 type webhooksRotateCommand struct {
 	endpointChange
-	Overlap setting.Duration   `default:"24h" help:"How long requests are signed with the old secret too, up to 30d. 0s ends it immediately."`
+	Overlap time.Duration      `default:"24h" help:"How long requests are signed with the old secret too, up to 30d. 0s ends it immediately."`
 	Key     setting.WebhookKey `embed:""`
 }
 
@@ -120,16 +120,16 @@ type rotated struct {
 
 // Run replaces an endpoint's secret.
 func (c *webhooksRotateCommand) Run(ctx context.Context, streams process.Streams) error {
-	sealer, err := vault.New(c.Key.Keys.Get()...)
+	sealer, err := vault.New(c.Key.Keys...)
 	if err != nil {
 		return err
 	}
 	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
 		var secret webhook.Secret
-		if secret, err = r.Rotate(ctx, c.ID, time.Duration(c.Overlap), sealer); err != nil {
+		if secret, err = r.Rotate(ctx, c.ID, c.Overlap, sealer); err != nil {
 			return err
 		}
-		done := rotated{c.ID, secret.Reveal(), time.Now().Add(time.Duration(c.Overlap)).UTC().Truncate(time.Second)}
+		done := rotated{c.ID, secret.Reveal(), time.Now().Add(c.Overlap).UTC().Truncate(time.Second)}
 		return c.printSecret(streams.Out, done, done.write, lostSecret(c.ID))
 	})
 }

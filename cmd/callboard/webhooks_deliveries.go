@@ -113,11 +113,11 @@ func (c *webhooksRedeliverCommand) redeliver(ctx context.Context, r *registry.Re
 
 type webhooksReplayCommand struct {
 	endpointChange
-	Since  moment       `required:"" placeholder:"TIME" help:"The beginning of the range: 2026-03-02T09:30:00Z, or 24h for a day ago."`
-	Until  *moment      `placeholder:"TIME" help:"The end of the range, exclusive. Default: now."`
-	Kinds  string       `placeholder:"KIND,..." help:"Only these kinds of event. Default: all of the endpoint."`
-	DryRun bool         `help:"Only count."`
-	Days   setting.Days `name:"webhook-days" setting:"CALLBOARD_WEBHOOK_DAYS" default:"30" help:"For how many days events are kept, as the program webhooks has it."`
+	Since     moment                   `required:"" placeholder:"TIME" help:"The beginning of the range: 2026-03-02T09:30:00Z, or 24h for a day ago."`
+	Until     *moment                  `placeholder:"TIME" help:"The end of the range, exclusive. Default: now."`
+	Kinds     string                   `placeholder:"KIND,..." help:"Only these kinds of event. Default: all of the endpoint."`
+	DryRun    bool                     `help:"Only count."`
+	Retention setting.WebhookRetention `embed:""`
 }
 
 // replayed is the JSON of a replay.
@@ -129,7 +129,7 @@ type replayed struct {
 // Run sends events again.
 func (c *webhooksReplayCommand) Run(ctx context.Context, streams process.Streams) error {
 	now := time.Now()
-	replay := registry.Replay{Endpoint: c.ID, Since: c.Since.instant(now), Until: now, Days: c.Days.Get()}
+	replay := registry.Replay{Endpoint: c.ID, Since: c.Since.instant(now), Until: now, Days: c.Retention.Days}
 	if c.Until != nil {
 		replay.Until = c.Until.instant(now)
 	}

@@ -18,16 +18,15 @@ import (
 
 	"callboard/cmd/process"
 	"callboard/cmd/selfsigned"
-	"callboard/cmd/setting"
 	"callboard/events/webhook"
 )
 
 type webhooksListenCommand struct {
 	output
-	Listen  setting.Address        `name:"listen" default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"The address to listen on. Port 0 selects a free port."`
-	Pair    setting.NewFile        `name:"certificate" setting:"CALLBOARD_WEBHOOK_LISTEN_CERTIFICATE" placeholder:"FILE" help:"A file with the certificate and its private key, in PEM. It is created if it does not exist, so that the certificate stays the same. Default: a new certificate."`
-	CA      string                 `name:"ca" type:"path" placeholder:"FILE" help:"Write the certificate to this file. Give it to the sender as CALLBOARD_WEBHOOK_CA_FILE. Default: a temporary file."`
-	Secrets setting.WebhookSecrets `name:"secret" setting:"CALLBOARD_WEBHOOK_SECRET" secret:"" placeholder:"WHSEC,..." help:"The endpoint's secret, or several. Requests that it did not sign are refused. Default: none is verified. Do not put it on the command line."`
+	Listen  string           `type:"address" name:"listen" default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"The address to listen on. Port 0 selects a free port."`
+	Pair    string           `type:"path" name:"certificate" setting:"webhook-listen-certificate" placeholder:"FILE" help:"A file with the certificate and its private key, in PEM. It is created if it does not exist, so that the certificate stays the same. Default: a new certificate."`
+	CA      string           `name:"ca" type:"path" placeholder:"FILE" help:"Write the certificate to this file. Give it to the sender as CALLBOARD_WEBHOOK_CA_FILE. Default: a temporary file."`
+	Secrets []webhook.Secret `type:"webhook-secrets" name:"secret" setting:"webhook-secret" secret:"" placeholder:"WHSEC,..." help:"The endpoint's secret, or several. Requests that it did not sign are refused. Default: none is verified. Do not put it on the command line."`
 }
 
 const (
@@ -37,7 +36,7 @@ const (
 
 // Run receives webhooks until it is interrupted.
 func (c *webhooksListenCommand) Run(ctx context.Context, streams process.Streams) error {
-	host, _, err := net.SplitHostPort(c.Listen.Get())
+	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
 		return err
 	}
@@ -49,10 +48,10 @@ func (c *webhooksListenCommand) Run(ctx context.Context, streams process.Streams
 	if err != nil {
 		return err
 	}
-	if c.CA == "" && !c.Pair.IsSet() {
+	if c.CA == "" && c.Pair == "" {
 		defer func() { _ = os.Remove(file) }()
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen.Get())
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
@@ -66,8 +65,8 @@ func (c *webhooksListenCommand) Run(ctx context.Context, streams process.Streams
 }
 
 func (c *webhooksListenCommand) certificate(host string) (tls.Certificate, error) {
-	if c.Pair.IsSet() {
-		return selfsigned.Load(c.Pair.Get(), host, time.Now())
+	if c.Pair != "" {
+		return selfsigned.Load(c.Pair, host, time.Now())
 	}
 	return selfsigned.New(host, time.Now())
 }
@@ -75,7 +74,7 @@ func (c *webhooksListenCommand) certificate(host string) (tls.Certificate, error
 // serve ends when ctx ends, or with an error.
 func (c *webhooksListenCommand) serve(ctx context.Context, out io.Writer, listener net.Listener) error {
 	server := &http.Server{
-		Handler: &hookReceiver{output: c.output, out: out, secrets: c.Secrets.Get()}, ReadTimeout: hookTimeout, WriteTimeout: hookTimeout,
+		Handler: &hookReceiver{output: c.output, out: out, secrets: c.Secrets}, ReadTimeout: hookTimeout, WriteTimeout: hookTimeout,
 		MaxHeaderBytes: maxHookBytes, ErrorLog: log.New(io.Discard, "", 0),
 	}
 	ended := make(chan error, 1)
@@ -114,8 +113,8 @@ func (c *webhooksListenCommand) writeCertificate(certificate tls.Certificate) (f
 		}
 		return c.CA, nil
 	}
-	if c.Pair.IsSet() {
-		return c.Pair.Get(), nil
+	if c.Pair != "" {
+		return c.Pair, nil
 	}
 	temporary, err := os.CreateTemp("", "callboard-webhooks-*.pem")
 	if err != nil {

@@ -69,7 +69,7 @@ const (
 // ConfigureNATS returns a configuration with a program's settings.
 func ConfigureNATS(s setting.NATS, name string) NATSConfig {
 	return NATSConfig{
-		URL: s.URL.Get(), Creds: s.Creds.Get(), CA: s.CA.Get(), Cert: s.Cert.Get(), Key: s.Key.Get(), Inbox: s.Inbox.Get(), Name: name,
+		URL: s.URL, Creds: s.Creds, CA: s.CA, Cert: s.Cert, Key: s.Key, Inbox: s.Inbox, Name: name,
 	}
 }
 

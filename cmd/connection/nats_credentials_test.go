@@ -44,7 +44,7 @@ func (f files) write(name string, content []byte) string {
 }
 
 // connect connects with the settings of an environment.
-func connect(tb testing.TB, env setting.Variables, log zerolog.Logger) *NATS {
+func connect(tb testing.TB, env map[string]string, log zerolog.Logger) *NATS {
 	tb.Helper()
 	program := &struct {
 		NATS setting.NATS `embed:""`
@@ -83,7 +83,7 @@ func TestNewNATS_UserReplaced(t *testing.T) {
 	f := newFiles(t)
 	withUser := func(user string) []byte { return []byte(strings.Replace(s.URL(), "//", "//"+user+"@", 1) + "\n") }
 	var log eventstest.LogBuffer
-	n := connect(t, setting.Variables{"CALLBOARD_NATS_URL_FILE": f.write("url", withUser("first:hunter2"))}, zerolog.New(&log))
+	n := connect(t, map[string]string{"CALLBOARD_NATS_URL_FILE": f.write("url", withUser("first:hunter2"))}, zerolog.New(&log))
 	waitForRoundTrip(t, n)
 	for _, next := range []struct{ url, user, password, token string }{
 		{"second:hunter3", "second", "hunter3", ""},
@@ -124,7 +124,7 @@ func TestNewNATS_CertificatesReplaced(t *testing.T) {
 		f.write("key", key)
 	}
 	issue(first)
-	n := connect(t, setting.Variables{
+	n := connect(t, map[string]string{
 		"CALLBOARD_NATS_URL": s.URL(), "CALLBOARD_NATS_CA": f.path("ca"),
 		"CALLBOARD_NATS_CERT": f.path("cert"), "CALLBOARD_NATS_KEY": f.path("key"),
 	}, zerolog.Nop())
@@ -189,7 +189,7 @@ func TestNewNATS_CredentialsReplaced(t *testing.T) {
 		o.JetStream, o.TrustedKeys, o.AccountResolver = false, []string{publicKey(t, operator)}, resolver
 	})
 	f := newFiles(t)
-	n := connect(t, setting.Variables{
+	n := connect(t, map[string]string{
 		"CALLBOARD_NATS_URL": s.URL(), "CALLBOARD_NATS_CREDS": f.write("creds", credentials(t, account, first)),
 	}, zerolog.Nop())
 	s.Stop()
@@ -245,7 +245,7 @@ func TestNewNATS_Inbox(t *testing.T) {
 			Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX_reader.>"}},
 		}}}
 	})
-	n := connect(t, setting.Variables{
+	n := connect(t, map[string]string{
 		"CALLBOARD_NATS_URL": strings.Replace(s.URL(), "//", "//reader:p@", 1), "CALLBOARD_NATS_INBOX": "_INBOX_reader",
 	}, zerolog.Nop())
 	if _, err := n.JetStream.AccountInfo(t.Context()); err != nil {

@@ -136,11 +136,11 @@ func urlFrom(tb testing.TB, file string) setting.URL {
 	program := &struct {
 		Postgres setting.Postgres `embed:""`
 	}{}
-	env := setting.Variables{"CALLBOARD_POSTGRES_URL_FILE": file}
+	env := map[string]string{"CALLBOARD_POSTGRES_URL_FILE": file}
 	if _, err := setting.Parse(program, setting.Source{Getenv: func(name string) string { return env[name] }, Out: io.Discard}); err != nil {
 		tb.Fatal(err)
 	}
-	return program.Postgres.URL.Get()
+	return program.Postgres.URL
 }
 
 // A pool that the server refuses a connection says so once in a while, not for every attempt.

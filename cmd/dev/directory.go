@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -173,10 +175,10 @@ func (d *directory) openLog(w io.Writer) (zerolog.Logger, error) {
 }
 
 // writeEnv writes settings as exports of a shell.
-func (d *directory) writeEnv(settings setting.Variables) error {
+func (d *directory) writeEnv(settings map[string]string) error {
 	var b strings.Builder
-	for name, value := range settings.Sorted() {
-		fmt.Fprintf(&b, "export %s='%s'\n", name, strings.ReplaceAll(value, "'", `'\''`))
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		fmt.Fprintf(&b, "export %s='%s'\n", name, strings.ReplaceAll(settings[name], "'", `'\''`))
 	}
 	return writeFile(d.path("env"), []byte(b.String()))
 }

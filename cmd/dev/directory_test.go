@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"callboard/cmd/setting"
 	"callboard/events/eventstest"
 	"callboard/events/eventstest/leaks"
 )
@@ -94,7 +93,7 @@ func TestDirectory_Env(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir(), false)
 	special := `it's "$HOME" ` + "`id` \\ \n end"
-	if err := d.writeEnv(setting.Variables{"CALLBOARD_X": special, "CALLBOARD_A": "plain"}); err != nil {
+	if err := d.writeEnv(map[string]string{"CALLBOARD_X": special, "CALLBOARD_A": "plain"}); err != nil {
 		t.Fatal(err)
 	}
 	path := d.path("env")

@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"callboard/cmd/setting"
 	"callboard/events"
 	"callboard/readapi/access"
 )
@@ -28,7 +27,7 @@ type Ready struct {
 	ProjectorAdminURL string            `json:"projectorAdminUrl"`
 	WebhooksAdminURL  string            `json:"webhooksAdminUrl"`
 	APIKey            *string           `json:"apiKey"`
-	Env               setting.Variables `json:"env"` // with which other commands use this instance
+	Env               map[string]string `json:"env"` // with which other commands use this instance
 
 	examples []string
 }
@@ -42,7 +41,7 @@ func (i *instance) newReady(ctx context.Context) (Ready, error) {
 		ProjectorAdminURL: "http://" + i.admin.projector.Addr().String(),
 		WebhooksAdminURL:  "http://" + i.admin.webhooks.Addr().String(),
 	}
-	r.Env = setting.Variables{
+	r.Env = map[string]string{
 		"CALLBOARD_NATS_URL":     r.NATSURL,
 		"CALLBOARD_STREAM":       events.StreamName,
 		"CALLBOARD_POSTGRES_URL": r.PostgresURL,

@@ -10,18 +10,17 @@ import (
 	"time"
 
 	"callboard/cmd/process"
-	"callboard/cmd/setting"
 )
 
 // Command asks the program that runs with the same settings. The kong variable admin_listen is the default of its address.
 type Command struct {
-	AdminListen setting.Address `setting:"CALLBOARD_ADMIN_LISTEN" default:"${admin_listen}" help:"The admin address of the running program."`
+	AdminListen string `type:"address" setting:"" default:"${admin_listen}" help:"The admin address of the running program."`
 }
 
 // Run requests /readyz and fails unless the status is 2xx.
 func (c *Command) Run(ctx context.Context, streams process.Streams) error {
 	// An empty or unspecified host, such as in :9090, is this machine when it is dialed, too.
-	response, err := Get(ctx, "http://"+c.AdminListen.Get()+"/readyz")
+	response, err := Get(ctx, "http://"+c.AdminListen+"/readyz")
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func Run(
 }
 
 func usage(w io.Writer, err error) int {
-	var invalid *setting.InvalidError
+	var invalid setting.InvalidError
 	if errors.As(err, &invalid) {
 		fmt.Fprintln(w, "error:", err)
 	} else {
@@ -94,10 +94,14 @@ func usage(w io.Writer, err error) int {
 
 // NewLog returns a logger with the settings.
 func NewLog(s setting.Log, w io.Writer) zerolog.Logger {
-	if s.Format.Get() == setting.Console {
+	if s.Format == "console" {
 		w = Console(w)
 	}
-	return zerolog.New(w).Level(s.Level.Get()).With().Timestamp().Logger()
+	level, err := zerolog.ParseLevel(s.Level)
+	if err != nil {
+		level = zerolog.InfoLevel
+	}
+	return zerolog.New(w).Level(level).With().Timestamp().Logger()
 }
 
 // Console returns a writer of log messages for people.

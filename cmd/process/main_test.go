@@ -10,7 +10,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/cmd/process"
-	"callboard/cmd/setting"
 	"callboard/events/eventstest/leaks"
 )
 
@@ -18,8 +17,8 @@ func TestMain(m *testing.M) { leaks.Run(m) }
 
 // program fails as its flag says.
 type program struct {
-	Fail   string             `enum:",usage,printed,error" default:""`
-	Stream setting.StreamName `setting:"CALLBOARD_STREAM" missing:"name one"`
+	Fail   string `enum:",usage,printed,error" default:""`
+	Stream string `type:"stream" setting:"" missing:"name one"`
 }
 
 func (p *program) Run(ctx context.Context, streams process.Streams) error {
@@ -31,7 +30,7 @@ func (p *program) Run(ctx context.Context, streams process.Streams) error {
 	case "error":
 		return errors.New("it broke; do something")
 	}
-	fmt.Fprint(streams.Out, p.Stream.Get())
+	fmt.Fprint(streams.Out, p.Stream)
 	return ctx.Err()
 }
 

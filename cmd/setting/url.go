@@ -6,12 +6,11 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"callboard/readapi/audio"
 )
 
 // URL is a URL that can hold a password or a token. It prints as scheme and host, and that of a database with its name.
@@ -27,8 +26,8 @@ func (u URL) Reveal() string { return u.whole.Reveal() }
 // FromFile reports whether the URL was read from a file.
 func (u URL) FromFile() bool { return u.reload != nil }
 
-// Reload reads the URL's file again, so that a password can be replaced while the program runs. A URL that is not from a file returns
-// itself.
+// Reload reads the URL's file again, so that a password can be replaced while the program runs. A URL that is not from
+// a file returns itself.
 func (u URL) Reload() (URL, error) {
 	if u.reload == nil {
 		return u, nil
@@ -36,10 +35,32 @@ func (u URL) Reload() (URL, error) {
 	return u.reload()
 }
 
-// withReload returns the URL with a function that reads it again.
-func (u URL) withReload(reload func() (URL, error)) URL {
-	u.reload = reload
-	return u
+// reloadable returns a value that is from a file with a function that reads it again, if it is a URL or several.
+func reloadable(value any, again func() (any, error)) any {
+	switch value := value.(type) {
+	case URL:
+		value.reload = func() (URL, error) {
+			now, err := again()
+			u, _ := now.(URL)
+			return u, err
+		}
+		return value
+	case []URL:
+		for i := range value {
+			value[i].reload = func() (URL, error) {
+				now, err := again()
+				urls, _ := now.([]URL)
+				if err == nil && len(urls) != len(value) {
+					err = fmt.Errorf("the file has %d URLs, and had %d: restart the program", len(urls), len(value))
+				}
+				if err != nil {
+					return URL{}, err
+				}
+				return urls[i], nil
+			}
+		}
+	}
+	return value
 }
 
 // String returns the URL without user, password and query.
@@ -51,19 +72,9 @@ func (u URL) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, u.shown) }
 // MarshalText writes String.
 func (u URL) MarshalText() ([]byte, error) { return []byte(u.shown), nil }
 
-// NewNATSURL parses one URL, or several separated by commas.
-func NewNATSURL(text string) (URL, error) { return natsURLParser{}.Parse(text) }
-
-// NewPostgresURL parses the URL of a database.
-func NewPostgresURL(text string) (URL, error) { return postgresURLParser{}.Parse(text) }
-
-// NATSURL is the setting of the NATS servers.
-type NATSURL = Value[URL, natsURLParser]
-
-type natsURLParser struct{}
-
-// Parse implements [Parser]. It refuses what follows the host: it is the rest of a password or a token that has an unencoded "/", "?" or "#".
-func (natsURLParser) Parse(text string) (URL, error) {
+// NewNATSURL parses the URL of a NATS server, or several separated by commas. It refuses what follows the host: it is
+// the rest of a password or a token that has an unencoded "/", "?" or "#".
+func NewNATSURL(text string) (URL, error) {
 	var shown []string
 	for server := range strings.SplitSeq(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(server))
@@ -77,21 +88,19 @@ func (natsURLParser) Parse(text string) (URL, error) {
 	return URL{whole: NewSecret(text), shown: strings.Join(shown, ",")}, nil
 }
 
-// PostgresURL is the setting of a PostgreSQL database.
-type PostgresURL = Value[URL, postgresURLParser]
-
-type postgresURLParser struct{}
-
-// Parse implements [Parser]. It discards the errors of pgx, which can quote a part of the password, except for the path of a file.
-func (postgresURLParser) Parse(text string) (URL, error) {
+// NewPostgresURL parses the URL of a PostgreSQL database. It discards the errors of pgx, which can quote a part of the
+// password, except for the path of a file.
+func NewPostgresURL(text string) (URL, error) {
 	malformed := errors.New("is not the URL of a database: write postgres://user:password@host:5432/database, " +
 		"and encode special characters of the password as %XX")
 	scheme, rest, _ := strings.Cut(text, "://")
 	if scheme != "postgres" && scheme != "postgresql" {
 		return URL{}, malformed
 	}
-	// pgx, which also accepts several hosts, ends the user and the password at the first "@" before any "/". Another "@", or a "?" before it,
-	// shows that one of these is not encoded. A part of the password would then be taken for the host, the database or the query.
+
+	// pgx, which also accepts several hosts, ends the user and the password at the first "@" before any "/". Another
+	// "@", or a "?" before it, shows that one of these is not encoded. A part of the password would then be taken for
+	// the host, the database or the query.
 	var user string
 	if i := strings.IndexAny(rest, "@/"); i >= 0 && rest[i] == '@' {
 		user, rest = rest[:i], rest[i+1:]
@@ -100,6 +109,7 @@ func (postgresURLParser) Parse(text string) (URL, error) {
 	if strings.Contains(user, "?") || strings.Contains(rest, "@") {
 		return URL{}, malformed
 	}
+
 	_, err := pgconn.ParseConfig(text)
 	var unreadable *fs.PathError
 	switch {
@@ -112,25 +122,47 @@ func (postgresURLParser) Parse(text string) (URL, error) {
 	return URL{whole: NewSecret(text), shown: "postgres://" + host + "/" + database}, nil
 }
 
-// BaseURL is the setting of the API's public address.
-type BaseURL = Value[string, baseURLParser]
-
-type baseURLParser struct{}
-
-// Parse implements [Parser].
-func (baseURLParser) Parse(text string) (string, error) {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || !strings.HasSuffix(u.Path, "/v1") ||
-		u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.RawPath != "" || strings.ContainsAny(u.Path, "{}") {
-		return "", errors.New("is not an address that ends in /v1, without query, fragment and braces: write https://host/v1")
+// parsePostgresURLs parses several URLs. White space separates them, because a URL with several hosts has commas.
+func parsePostgresURLs(text string) (urls []URL, err error) {
+	for part := range strings.FieldsSeq(text) {
+		u, err := NewPostgresURL(part)
+		if err != nil {
+			return nil, fmt.Errorf("contains an invalid URL: number %d %w", len(urls)+1, err)
+		}
+		urls = append(urls, u)
 	}
-	return text, nil
+	if len(urls) == 0 {
+		err = errors.New("contains no URL: write postgres://user:password@host:5432/database, and separate several by spaces")
+	}
+	return urls, err
 }
 
-// AudioURL is the setting of the place of the recordings' audio.
-type AudioURL = Value[audio.Location, audioURLParser]
+// Secret is text that does not print. The text is behind a pointer: for a Secret in an unexported field fmt can't call
+// the methods and prints the address.
+type Secret struct{ text *string }
 
-type audioURLParser struct{}
+// NewSecret returns a secret that holds the text.
+func NewSecret(text string) Secret { return Secret{&text} }
 
-// Parse implements [Parser].
-func (audioURLParser) Parse(text string) (audio.Location, error) { return audio.ParseLocation(text) }
+// Reveal returns the text.
+func (s Secret) Reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
+}
+
+// String returns a placeholder.
+func (s Secret) String() string { return "[secret]" }
+
+// Format prints the placeholder for every verb.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
+
+// MarshalText writes the placeholder.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Redact removes user and password from the URLs in a text. A complaint about a command line can quote an argument that
+// is a URL. A password that is not encoded can contain "@".
+func Redact(text string) string {
+	return regexp.MustCompile(`://\S*@`).ReplaceAllString(text, "://")
+}

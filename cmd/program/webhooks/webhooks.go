@@ -29,7 +29,7 @@ type Config struct {
 	NATS     connection.NATSConfig
 	Postgres setting.URL       // the primary
 	Session  map[string]string // additional settings of the database sessions
-	ReadURLs setting.URLs      // of the servers that readers use; none: the primary
+	ReadURLs []setting.URL     // of the servers that readers use; none: the primary
 	Keys     []vault.Key       // the current one first
 	Networks []netip.Prefix    // that endpoints may be in although they are not public
 	Ports    []uint16          // of endpoints; nil: 443 and 8443
@@ -68,7 +68,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer nats.Close()
 	registry := admin.NewRegistry()
-	connection.CheckTLS(c.Log, append(setting.URLs{c.Postgres}, c.ReadURLs...)...)
+	connection.CheckTLS(c.Log, append([]setting.URL{c.Postgres}, c.ReadURLs...)...)
 	pool, err := connection.NewPool(ctx, connection.PostgresConfig{
 		URL: c.Postgres, Program: "webhooks", Pool: "webhooks", Connections: connections, ReadWrite: true, Settings: session(c.Session),
 		Log: c.Log, Metrics: registry,

@@ -31,7 +31,7 @@ func TestRun(t *testing.T) {
 	database := schematest.New(t)
 	c := config(t, database)
 	c.NATS = connection.NATSConfig{URL: programtest.Setting(t, setting.NewNATSURL, server.URL()), RetryConnect: true, Log: zerolog.Nop()}
-	c.ReadURLs = setting.URLs{programtest.Setting(t, setting.NewPostgresURL, database.RoleURL("callboard_webhooks"))}
+	c.ReadURLs = []setting.URL{programtest.Setting(t, setting.NewPostgresURL, database.RoleURL("callboard_webhooks"))}
 	stop := eventstest.Run(t, func(ctx context.Context) error { return webhooks.Run(ctx, c) })
 	eventstest.Eventually(t, "/readyz with status 200", func() bool {
 		status, _ := programtest.Get(t, c.Admin, "/readyz")

@@ -1,0 +1,200 @@
+package setting
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"callboard/events/webhook"
+	"callboard/projector/webhook/vault"
+	"callboard/readapi/access"
+	"callboard/readapi/audio"
+	"callboard/readapi/seal"
+)
+
+// parser reads the text of a setting, with the tags of its flag. If the value is a secret, the error must not contain
+// the text.
+type parser func(text string, tag *kong.Tag) (any, error)
+
+// mappers are kong's options for the kinds of settings, by the tag "type". Flags of type [time.Duration] need no tag.
+func (r *reader) mappers() []kong.Option {
+	duration := within("duration", ParseDuration)
+	options := []kong.Option{kong.TypeMapper(reflect.TypeFor[time.Duration](), mapper{r, duration})}
+	for name, parse := range map[string]parser{
+		"address": matching(`(\[[^\]]+\]|[^:\[\]]*):[0-9]{1,5}`, "is not an address to listen on: write host:port, "+
+			"or :port for all interfaces; port 0 selects a free port"),
+		"base-url": matching(`https?://[^\s/?#@{}]+(/[^\s?#%{}]*)?/v1`, "is not an address that ends in /v1, "+
+			"without query, fragment and braces: write https://host/v1"),
+		"log-format": matching("json|console", "is not a log format: choose json or console"),
+		"log-level":  matching("debug|info|warn|error", "is not a log level: choose debug, info, warn or error"),
+		"stream":     matching(`[^\s.*>/\\]+`, "is not a stream name: it must not contain spaces or any of . * > / \\"),
+		"subject": matching(`[^\s.*>]+(\.[^\s.*>]+)*`, "is not a subject: write words separated by dots, "+
+			"without spaces, * and >"),
+
+		"audio-url":       only(audio.ParseLocation),
+		"count":           within("whole number", strconv.Atoi),
+		"cursor-key":      only(NewCursorKey),
+		"durations":       list[time.Duration](duration),
+		"memory":          within("memory size", parseSize),
+		"nats-url":        only(NewNATSURL),
+		"networks":        list[netip.Prefix](only(access.ParseNetwork)),
+		"partitions":      only(parsePartitions),
+		"peppers":         list[access.Pepper](only(decoded(access.NewPepper))),
+		"ports":           list[uint16](within("port", parsePort)),
+		"postgres-url":    only(NewPostgresURL),
+		"postgres-urls":   only(parsePostgresURLs),
+		"webhook-keys":    list[vault.Key](only(decoded(vault.NewKey))),
+		"webhook-secrets": list[webhook.Secret](only(webhook.ParseSecret)),
+	} {
+		options = append(options, kong.NamedMapper(name, mapper{r, parse}))
+	}
+	return options
+}
+
+// only returns the parser of a kind that has no tags.
+func only[T any](parse func(text string) (T, error)) parser {
+	return func(text string, _ *kong.Tag) (any, error) { return parse(text) }
+}
+
+// matching returns the parser of texts that match a pattern as a whole.
+func matching(pattern, detail string) parser {
+	whole := regexp.MustCompile("^(?:" + pattern + ")$")
+	return func(text string, _ *kong.Tag) (any, error) {
+		if !whole.MatchString(text) {
+			return nil, errors.New(detail)
+		}
+		return text, nil
+	}
+}
+
+// within returns the parser of values from the tag "min" to the tag "max". The tag "zero" allows zero too. The error
+// shows an example: the tag "example", the default or the placeholder.
+func within[T cmp.Ordered](noun string, parse func(text string) (T, error)) parser {
+	return func(text string, tag *kong.Tag) (any, error) {
+		value, err := parse(text)
+		least, noLeast := parse(tag.Get("min"))
+		most, noMost := parse(tag.Get("max"))
+		var zero T
+		inside := (noLeast != nil || value >= least) && (noMost != nil || value <= most)
+		if err == nil && (inside || value == zero && tag.Has("zero")) {
+			return value, nil
+		}
+
+		detail := "is not a " + noun
+		if noLeast == nil {
+			detail += " from " + tag.Get("min")
+		}
+		if noMost == nil {
+			detail += " to " + tag.Get("max")
+		}
+		if tag.Has("zero") {
+			detail += ", nor 0 for " + tag.Get("zero")
+		}
+		return nil, fmt.Errorf("%s: write for example %s", detail, cmp.Or(tag.Get("example"), tag.Default, tag.PlaceHolder))
+	}
+}
+
+// list returns the parser of elements that commas separate.
+func list[T any](parse parser) parser {
+	return func(text string, tag *kong.Tag) (any, error) {
+		var elements []T
+		for part := range strings.SplitSeq(text, ",") {
+			element, err := parse(strings.TrimSpace(part), tag)
+			if err != nil {
+				return nil, fmt.Errorf("has an invalid element: number %d %w", len(elements)+1, err)
+			}
+			elements = append(elements, element.(T))
+		}
+		return elements, nil
+	}
+}
+
+// decoded returns the parser of what create makes of a secret in base64. Its error quotes nothing.
+func decoded[T any](create func(secret []byte) (T, error)) func(text string) (T, error) {
+	return func(text string) (T, error) {
+		secret, err := access.DecodeSecret(text)
+		value, failed := create(secret)
+		if err != nil || failed != nil {
+			return value, errors.New("is not 32 bytes or more in base64: generate one with 'openssl rand -base64 32'")
+		}
+		return value, nil
+	}
+}
+
+// NewCursorKey decodes the secret that encrypts cursors and links to audio: 32 bytes or more in base64.
+func NewCursorKey(text string) (Secret, error) {
+	return decoded(func(secret []byte) (Secret, error) {
+		if len(secret) < seal.MinSecret {
+			return Secret{}, errors.New("too short")
+		}
+		return NewSecret(string(secret)), nil
+	})(text)
+}
+
+func parsePort(text string) (uint16, error) {
+	port, err := strconv.ParseUint(text, 10, 16)
+	return uint16(port), err
+}
+
+// partitionBits are enough for the partition numbers of any stream. More would let typing errors need much memory.
+const partitionBits = 15
+
+// parsePartitions reads numbers and ranges, and returns the numbers in ascending order.
+func parsePartitions(text string) ([]int, error) {
+	var numbers []int
+	for part := range strings.SplitSeq(text, ",") {
+		low, high, ranged := strings.Cut(strings.TrimSpace(part), "-")
+		if !ranged {
+			high = low
+		}
+		first, err1 := strconv.ParseUint(low, 10, partitionBits)
+		last, err2 := strconv.ParseUint(high, 10, partitionBits)
+		if err1 != nil || err2 != nil || last < first {
+			return nil, errors.New("is not a list of partitions: write for example 0-7,12")
+		}
+		for p := first; p <= last; p++ {
+			numbers = append(numbers, int(p))
+		}
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers), nil
+}
+
+// parseSize reads a whole number of MiB, GiB or TiB, above zero.
+func parseSize(text string) (int64, error) {
+	for unit, shift := range map[string]int{"MiB": 20, "GiB": 30, "TiB": 40} {
+		if number, ok := strings.CutSuffix(text, unit); ok {
+			n, err := strconv.ParseUint(number, 10, 22)
+			if err == nil && n > 0 {
+				return int64(n) << shift, nil
+			}
+		}
+	}
+	return 0, errors.New("no size")
+}
+
+// maxDays is about a century. It refuses typing errors that would overflow a date.
+const maxDays = 36500
+
+// ParseDuration reads what [time.ParseDuration] reads, with days as an additional unit in front: 7d, 1d12h.
+func ParseDuration(text string) (time.Duration, error) {
+	number, rest, found := strings.Cut(text, "d")
+	if !found {
+		return time.ParseDuration(text)
+	}
+	days, err := strconv.ParseUint(number, 10, 16)
+	if err != nil || days > maxDays {
+		return 0, errors.New("no number of days")
+	}
+	parsed, err := time.ParseDuration(cmp.Or(rest, "0s"))
+	return time.Duration(days)*24*time.Hour + parsed, err
+}
