@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"callboard/cmd/connection"
+	"callboard/internal/run/connection"
 	auditstream "callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/readapi/access"

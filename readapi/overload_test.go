@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"callboard/cmd/process"
+	"callboard/internal/run"
 	auditstream "callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
@@ -162,7 +162,7 @@ type audited struct {
 func (h *harness) serve() string {
 	h.Helper()
 	server := httptest.NewUnstartedServer(h.handler)
-	server.Listener = process.LimitConnections(server.Listener, server.Config, 1000)
+	server.Listener = run.LimitConnections(server.Listener, server.Config, 1000)
 	// httptest sets a ConnState hook of its own, which calls this one.
 	server.Start()
 	h.Cleanup(server.Close)

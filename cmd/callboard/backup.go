@@ -11,10 +11,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/cmd/backup"
-	"callboard/cmd/process"
 	"callboard/cmd/progress"
-	"callboard/cmd/setting"
-	"callboard/cmd/version"
+	"callboard/internal/run"
+	"callboard/internal/run/setting"
 	"callboard/readapi/access"
 	"callboard/schema/dump"
 )
@@ -29,9 +28,9 @@ type backupCommand struct {
 }
 
 // Run writes a backup.
-func (c *backupCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *backupCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.Keep < 0 {
-		return &process.UsageError{Detail: "--keep must not be negative"}
+		return &run.UsageError{Detail: "--keep must not be negative"}
 	}
 	if c.KeysOnly {
 		return c.writeKeys(ctx, streams.Out)
@@ -40,7 +39,7 @@ func (c *backupCommand) Run(ctx context.Context, streams process.Streams) error 
 	err := withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(js jetstream.JetStream, conn *pgx.Conn, display *progress.Display) error {
 		var err error
 		written, err = backup.Write(ctx, backup.Config{
-			Dir: c.Dir, Audit: c.Audit, Keep: c.Keep, Release: version.Read().Version, Stream: c.Stream.Name,
+			Dir: c.Dir, Audit: c.Audit, Keep: c.Keep, Release: run.ReadBuild().Version, Stream: c.Stream.Name,
 			Database: conn, NATS: js, Progress: display,
 		})
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/process"
-	"callboard/cmd/setting"
+	"callboard/internal/run"
+	"callboard/internal/run/setting"
 	"callboard/projector/deadletter"
 	"callboard/projector/status"
 )
@@ -36,9 +36,9 @@ type selection struct {
 func (s selection) parse() (deadletter.Selection, error) {
 	switch {
 	case s.All == (len(s.IDs) > 0):
-		return deadletter.Selection{}, &process.UsageError{Detail: "name the dead letters by ID, or use --all"}
+		return deadletter.Selection{}, &run.UsageError{Detail: "name the dead letters by ID, or use --all"}
 	case !s.All && s.Reason != "":
-		return deadletter.Selection{}, &process.UsageError{Detail: "--reason requires --all"}
+		return deadletter.Selection{}, &run.UsageError{Detail: "--reason requires --all"}
 	}
 	return deadletter.Selection{IDs: s.IDs, Reason: s.Reason}, nil
 }
@@ -83,13 +83,13 @@ const maxListed = 10_000
 
 func checkLimit(limit int) error {
 	if limit < 1 || limit > maxListed {
-		return &process.UsageError{Detail: fmt.Sprintf("--limit must be between 1 and %d", maxListed)}
+		return &run.UsageError{Detail: fmt.Sprintf("--limit must be between 1 and %d", maxListed)}
 	}
 	return nil
 }
 
 // Run lists dead letters. The note that the list was cut goes to standard error, since a program may read the list.
-func (c *deadLettersListCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *deadLettersListCommand) Run(ctx context.Context, streams run.Streams) error {
 	if err := checkLimit(c.Limit); err != nil {
 		return err
 	}
@@ -114,9 +114,9 @@ type deadLettersShowCommand struct {
 }
 
 // Run shows a dead letter. In JSON the data is in base64, since it can hold any bytes.
-func (c *deadLettersShowCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *deadLettersShowCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.Raw && (c.JSON || c.Full) {
-		return &process.UsageError{Detail: "--raw can't be combined with --json or --full"}
+		return &run.UsageError{Detail: "--raw can't be combined with --json or --full"}
 	}
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		detail, err := deadletter.Find(ctx, pool, c.ID)
@@ -140,13 +140,13 @@ type deadLettersDropCommand struct {
 }
 
 // Run drops dead letters without asking for confirmation, which is why --all requires a reason.
-func (c *deadLettersDropCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *deadLettersDropCommand) Run(ctx context.Context, streams run.Streams) error {
 	selected, err := c.parse()
 	if err != nil {
 		return err
 	}
 	if c.All && c.Reason == "" {
-		return &process.UsageError{Detail: "drop --all requires --reason"}
+		return &run.UsageError{Detail: "drop --all requires --reason"}
 	}
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		results, err := deadletter.Drop(ctx, pool, selected)
@@ -173,7 +173,7 @@ type retryResults struct {
 }
 
 // Run publishes dead letters again and waits for the results.
-func (c *deadLettersRetryCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *deadLettersRetryCommand) Run(ctx context.Context, streams run.Streams) error {
 	selected, err := c.parse()
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (c *deadLettersRetryCommand) Run(ctx context.Context, streams process.Strea
 	}))
 }
 
-func (c *deadLettersRetryCommand) retry(ctx context.Context, streams process.Streams, source status.Source, selected deadletter.Selection) error {
+func (c *deadLettersRetryCommand) retry(ctx context.Context, streams run.Streams, source status.Source, selected deadletter.Selection) error {
 	shown := newDelayedProgress(streams.Err)
 	defer shown.close()
 	retrier := deadletter.Retrier{Pool: source.Pool, JetStream: source.JetStream, Stream: source.Stream, OnPublished: shown.published}
@@ -202,7 +202,7 @@ func (c *deadLettersRetryCommand) retry(ctx context.Context, streams process.Str
 		return err
 	}
 	if len(retries.TooLarge) > 0 || !c.NoWait && slices.ContainsFunc(results, func(r deadletter.Result) bool { return !r.State.Resolved() }) {
-		return process.ErrFailed
+		return run.ErrFailed
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ type deadLettersSkipCommand struct {
 }
 
 // Run skips a message without asking for confirmation: a retry applies it.
-func (c *deadLettersSkipCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *deadLettersSkipCommand) Run(ctx context.Context, streams run.Streams) error {
 	return interrupted(ctx, withServers(ctx, c.NATS, c.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
 		skipped, err := deadletter.Skip(ctx, pool, js, c.Stream.Name, c.Partition)
 		if errors.As(err, new(*deadletter.NotSkippedError)) {

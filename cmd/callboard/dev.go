@@ -6,8 +6,8 @@ import (
 	"context"
 
 	"callboard/cmd/dev"
-	"callboard/cmd/process"
-	"callboard/cmd/setting"
+	"callboard/internal/run"
+	"callboard/internal/run/setting"
 )
 
 // commands are those of a build without the tag operator.
@@ -31,7 +31,7 @@ type devCommand struct {
 }
 
 // Run runs everything until ctx ends.
-func (c *devCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *devCommand) Run(ctx context.Context, streams run.Streams) error {
 	return dev.Run(ctx, dev.Config{
 		Listen:      c.Listen,
 		NATSListen:  c.NATSListen,

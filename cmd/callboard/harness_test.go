@@ -22,9 +22,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/cmd/dev"
-	"callboard/cmd/process"
 	"callboard/cmd/programtest"
 	"callboard/events/eventstest"
+	"callboard/internal/run"
 	"callboard/schema/cluster"
 	"callboard/schema/schematest"
 )
@@ -61,9 +61,9 @@ func command(tb testing.TB, env map[string]string, input string, args ...string)
 // interruptible runs a command as [command] does. The end of ctx interrupts it.
 func interruptible(ctx context.Context, env map[string]string, input string, args ...string) result {
 	var out, errs bytes.Buffer
-	streams := process.Streams{In: strings.NewReader(input), Out: &out, Err: &errs}
+	streams := run.Streams{In: strings.NewReader(input), Out: &out, Err: &errs}
 	getenv := func(name string) string { return env[name] }
-	code := process.Run(ctx, &commands{}, args, getenv, streams, kong.Name("callboard"), kong.Description(description), commandVars())
+	code := run.Run(ctx, &commands{}, args, getenv, streams, kong.Name("callboard"), kong.Description(description), commandVars())
 	return result{out.String(), errs.String(), code}
 }
 

@@ -5,8 +5,7 @@ import (
 	"io"
 	"net/url"
 
-	"callboard/cmd/healthcheck"
-	"callboard/cmd/process"
+	"callboard/internal/run"
 )
 
 type healthcheckCommand struct {
@@ -15,11 +14,11 @@ type healthcheckCommand struct {
 }
 
 // Run requests the URL and fails unless the status is 2xx.
-func (c *healthcheckCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *healthcheckCommand) Run(ctx context.Context, streams run.Streams) error {
 	if _, err := url.Parse(c.URL); err != nil {
-		return &process.UsageError{Detail: "invalid URL: write for example http://127.0.0.1:9090/readyz"}
+		return &run.UsageError{Detail: "invalid URL: write for example http://127.0.0.1:9090/readyz"}
 	}
-	response, err := healthcheck.Get(ctx, c.URL)
+	response, err := run.CheckHealth(ctx, c.URL)
 	if err != nil {
 		return err
 	}

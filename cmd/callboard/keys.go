@@ -12,9 +12,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"callboard/cmd/process"
-	"callboard/cmd/setting"
 	"callboard/events/journal"
+	"callboard/internal/run"
+	"callboard/internal/run/setting"
 	"callboard/readapi/access"
 )
 
@@ -43,7 +43,7 @@ func withKeyAdvice(err error, id uuid.UUID) error {
 func asUsageError(err error) error {
 	var invalid *access.InvalidError
 	if errors.As(err, &invalid) {
-		return &process.UsageError{Detail: err.Error()}
+		return &run.UsageError{Detail: err.Error()}
 	}
 	return err
 }
@@ -64,7 +64,7 @@ type keysIssueCommand struct {
 }
 
 // Run issues a key.
-func (c *keysIssueCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *keysIssueCommand) Run(ctx context.Context, streams run.Streams) error {
 	request := c.request(time.Now())
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		registry := access.NewRegistry(pool, c.Pepper.Peppers[0])
@@ -123,7 +123,7 @@ type keysListCommand struct {
 }
 
 // Run lists the keys.
-func (c *keysListCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *keysListCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		keys, err := keyRegistry(pool).List(ctx)
 		if err != nil {
@@ -141,7 +141,7 @@ type keysShowCommand struct {
 }
 
 // Run shows a key.
-func (c *keysShowCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *keysShowCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		key, err := keyRegistry(pool).Show(ctx, c.ID)
 		if err != nil {
@@ -168,7 +168,7 @@ type rolledKey struct {
 }
 
 // Run rolls a key.
-func (c *keysRollCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *keysRollCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		roll := access.Roll{Overlap: c.Overlap, Lifetime: c.Expires}
 		rolled, err := access.NewRegistry(pool, c.Pepper.Peppers[0]).Roll(ctx, c.ID, roll)
@@ -195,7 +195,7 @@ type keysRevokeCommand struct {
 }
 
 // Run revokes a key.
-func (c *keysRevokeCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *keysRevokeCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		key, err := keyRegistry(pool).Revoke(ctx, c.ID)
 		if err != nil {
@@ -218,7 +218,7 @@ type keysAuditCommand struct {
 }
 
 // Run lists a key's requests. The note that the list was cut goes to standard error, since a program may read the list.
-func (c *keysAuditCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *keysAuditCommand) Run(ctx context.Context, streams run.Streams) error {
 	if err := checkLimit(c.Limit); err != nil {
 		return err
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/setting"
 	"callboard/events/journal"
+	"callboard/internal/run/setting"
 	"callboard/readapi/access"
 )
 

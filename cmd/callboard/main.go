@@ -8,12 +8,11 @@ import (
 	"github.com/alecthomas/kong"
 	_ "golang.org/x/crypto/x509roots/fallback" // as above
 
-	"callboard/cmd/process"
-	"callboard/cmd/version"
+	"callboard/internal/run"
 	"callboard/readapi/access"
 )
 
-func main() { process.Main("callboard", description, &commands{}, commandVars()) }
+func main() { run.Main("callboard", description, &commands{}, commandVars()) }
 
 const description = "Operates callboard. Settings come from the environment; flags override them."
 
@@ -45,6 +44,6 @@ type operatorCommands struct {
 	Restore     restoreCommand     `cmd:"" help:"Restore a backup into an empty, migrated database and missing streams."`
 	DeadLetters deadLettersCommand `cmd:"" help:"List, show, retry and drop messages that could not be applied."`
 	Webhooks    webhooksCommand    `cmd:"" help:"Register endpoints of webhooks, and list, show, test, pause and repeat what is sent to them."`
-	Version     version.Command    `cmd:"" help:"Show the version of this build."`
+	Version     run.VersionCommand `cmd:"" help:"Show the version of this build."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Request a URL and exit 1 unless it answers 2xx; for containers without a shell."`
 }

@@ -8,10 +8,10 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"callboard/cmd/process"
 	"callboard/cmd/secrets"
-	"callboard/cmd/setting"
 	"callboard/events"
+	"callboard/internal/run"
+	"callboard/internal/run/setting"
 	"callboard/schema"
 )
 
@@ -39,9 +39,9 @@ type migrateResult struct {
 }
 
 // Run migrates. It may run repeatedly, and concurrently.
-func (c *migrateCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *migrateCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.Shards != 0 && !c.Distribute {
-		return &process.UsageError{Detail: "--shards requires --distribute"}
+		return &run.UsageError{Detail: "--shards requires --distribute"}
 	}
 	var passwords schema.Passwords
 	if c.Passwords != "" {

@@ -9,11 +9,11 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/process"
 	"callboard/cmd/progress"
-	"callboard/cmd/setting"
 	"callboard/events"
 	"callboard/events/ndjson"
+	"callboard/internal/run"
+	"callboard/internal/run/setting"
 )
 
 type publishCommand struct {
@@ -26,7 +26,7 @@ type publishCommand struct {
 const publishSource = "callboard/publish"
 
 // Run publishes the lines in order and stops at the first invalid one: the events before it are published.
-func (c *publishCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *publishCommand) Run(ctx context.Context, streams run.Streams) error {
 	input, err := c.open(streams)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (c *publishCommand) Run(ctx context.Context, streams process.Streams) error
 	})
 }
 
-func (c *publishCommand) open(streams process.Streams) (io.ReadCloser, error) {
+func (c *publishCommand) open(streams run.Streams) (io.ReadCloser, error) {
 	if c.File == "-" {
 		return io.NopCloser(streams.In), nil
 	}

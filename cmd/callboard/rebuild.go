@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"callboard/cmd/process"
+	"callboard/internal/run"
 	"callboard/projector/rebuild"
 	"callboard/projector/status"
 	"callboard/schema"
@@ -36,12 +36,12 @@ type rebuildCommand struct {
 }
 
 // Run rebuilds the projection, or does what --dry-run or --abandon say.
-func (c *rebuildCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *rebuildCommand) Run(ctx context.Context, streams run.Streams) error {
 	switch {
 	case c.DryRun && c.Keep:
-		return &process.UsageError{Detail: "--keep can't be combined with --dry-run, which replaces nothing"}
+		return &run.UsageError{Detail: "--keep can't be combined with --dry-run, which replaces nothing"}
 	case c.Abandon && (c.DryRun || c.Keep):
-		return &process.UsageError{Detail: "--abandon can't be combined with --keep or --dry-run"}
+		return &run.UsageError{Detail: "--abandon can't be combined with --keep or --dry-run"}
 	}
 	s := session{servers: c.projectionServers, options: c.buildOptions, errs: streams.Err}
 	switch {
@@ -59,7 +59,7 @@ type dryRunResult struct {
 	rebuild.Comparison
 }
 
-func (c *rebuildCommand) dryRun(ctx context.Context, streams process.Streams, s session) error {
+func (c *rebuildCommand) dryRun(ctx context.Context, streams run.Streams, s session) error {
 	s.interrupted = nothingChanged
 	var found rebuild.Comparison
 	err := s.run(ctx, func(config rebuild.Config) (err error) {
@@ -84,7 +84,7 @@ func (c *rebuildCommand) dryRun(ctx context.Context, streams process.Streams, s 
 // unchanged reports whether a rebuild changes nothing.
 func unchanged(c rebuild.Comparison) bool { return len(c.Changes)+len(c.MissingColumns) == 0 }
 
-func (c *rebuildCommand) abandon(ctx context.Context, streams process.Streams, s session) error {
+func (c *rebuildCommand) abandon(ctx context.Context, streams run.Streams, s session) error {
 	return s.dropGenerations(ctx, c.output, streams.Out, rebuild.Unfinished, "No rebuild is unfinished.")
 }
 
@@ -116,7 +116,7 @@ type rebuildResult struct {
 	Dropped           []int64 `json:"dropped"` // generations, the newest first
 }
 
-func (c *rebuildCommand) rebuild(ctx context.Context, streams process.Streams, s session) error {
+func (c *rebuildCommand) rebuild(ctx context.Context, streams run.Streams, s session) error {
 	s.interrupted, s.unconfirmed, s.changes = "The live generation is unchanged. Run the command again to resume", seeWhichIsLive, true
 	var done rebuildResult
 	var before, after []status.Generation

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/process"
-	"callboard/cmd/setting"
+	"callboard/internal/run"
+	"callboard/internal/run/setting"
 	"callboard/projector/rebuild"
 	"callboard/schema"
 )
@@ -41,7 +41,7 @@ const buildMemory = 400 << 20
 
 // run does the work. The progress display is closed when run returns.
 func (s session) run(ctx context.Context, work func(rebuild.Config) error) error {
-	process.LimitMemory(buildMemory)
+	run.LimitMemory(buildMemory)
 	err := withServers(ctx, s.servers.NATS, s.servers.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
 		shown := newRebuildProgress(s.errs)
 		defer shown.close()

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"callboard/cmd/process"
 	"callboard/events"
+	"callboard/internal/run"
 	"callboard/projector/rebuild"
 )
 
@@ -47,7 +47,7 @@ type repairCommand struct {
 }
 
 // Run replaces the rows of a phone system by rows that are built from the stream.
-func (c *repairCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *repairCommand) Run(ctx context.Context, streams run.Streams) error {
 	s := session{
 		servers: c.projectionServers, options: c.buildOptions, errs: streams.Err, changes: true,
 		interrupted: nothingChanged, unconfirmed: "Run the command again: it can be repeated",

@@ -13,9 +13,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/cmd/backup"
-	"callboard/cmd/process"
 	"callboard/cmd/progress"
-	"callboard/cmd/setting"
+	"callboard/internal/run"
+	"callboard/internal/run/setting"
 	"callboard/schema"
 	"callboard/schema/dump"
 )
@@ -32,12 +32,12 @@ type restoreCommand struct {
 }
 
 // Run restores a backup.
-func (c *restoreCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *restoreCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.Keys == "" && !c.AcceptRevoked && !c.StreamsOnly {
-		return &process.UsageError{Detail: "--keys or --accept-revoked is missing: without a newer list of keys, keys revoked after the backup work again"}
+		return &run.UsageError{Detail: "--keys or --accept-revoked is missing: without a newer list of keys, keys revoked after the backup work again"}
 	}
 	if c.Replicas < 0 {
-		return &process.UsageError{Detail: "--replicas must not be negative"}
+		return &run.UsageError{Detail: "--replicas must not be negative"}
 	}
 	keys, err := c.readKeys()
 	if err != nil {

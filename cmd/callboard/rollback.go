@@ -7,7 +7,7 @@ import (
 	"io"
 	"slices"
 
-	"callboard/cmd/process"
+	"callboard/internal/run"
 	"callboard/projector/rebuild"
 )
 
@@ -28,7 +28,7 @@ type rollbackResult struct {
 }
 
 // Run switches to the previous generation, or drops it.
-func (c *rollbackCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *rollbackCommand) Run(ctx context.Context, streams run.Streams) error {
 	s := session{
 		servers: c.projectionServers, options: buildOptions{Batch: 2000}, errs: streams.Err, changes: true,
 		interrupted: "The live generation is unchanged", unconfirmed: seeWhichIsLive,

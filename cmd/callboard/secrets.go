@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 
-	"callboard/cmd/process"
 	"callboard/cmd/secrets"
+	"callboard/internal/run"
 )
 
 type secretsCommand struct {
@@ -31,7 +31,7 @@ type createdSecrets struct {
 }
 
 // Run creates what is missing.
-func (c *secretsCreateCommand) Run(streams process.Streams) error {
+func (c *secretsCreateCommand) Run(streams run.Streams) error {
 	result, err := secrets.Create(secrets.Config{
 		Dir: c.Dir, Postgres: c.Postgres, Replicas: c.Replicas, NATS: c.NATS, Group: c.Group, PostgresUser: c.PostgresUser, Groups: c.Groups,
 	})

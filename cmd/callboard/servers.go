@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/connection"
-	"callboard/cmd/process"
-	"callboard/cmd/setting"
+	"callboard/internal/run"
+	"callboard/internal/run/connection"
+	"callboard/internal/run/setting"
 	"callboard/schema"
 )
 
@@ -45,7 +45,7 @@ var errInterrupted = errors.New("interrupted")
 // interrupted replaces an error that the end of ctx has caused by errInterrupted. It keeps an error that was printed, or that
 // [outlastsInterruption]. A command that has committed something wraps errInterrupted and says what.
 func interrupted(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil || errors.Is(err, errInterrupted) || errors.Is(err, process.ErrFailed) || outlastsInterruption(err) {
+	if err == nil || ctx.Err() == nil || errors.Is(err, errInterrupted) || errors.Is(err, run.ErrFailed) || outlastsInterruption(err) {
 		return err
 	}
 	return errInterrupted

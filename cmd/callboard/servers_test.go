@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"callboard/cmd/process"
-	"callboard/cmd/setting"
+	"callboard/internal/run"
+	"callboard/internal/run/setting"
 )
 
 // unusedPort returns the settings of a database that does not exist.
@@ -25,7 +25,7 @@ func TestWithDatabase_Interrupted(t *testing.T) {
 	if err := withDatabase(ctx, unusedPort(t), func(*pgxpool.Pool) error { return nil }); !errors.Is(err, errInterrupted) {
 		t.Error(err)
 	}
-	if err := interrupted(ctx, process.ErrFailed); !errors.Is(err, process.ErrFailed) {
+	if err := interrupted(ctx, run.ErrFailed); !errors.Is(err, run.ErrFailed) {
 		t.Errorf("printed error: error = %v, want ErrFailed", err)
 	}
 	if err := interrupted(t.Context(), errors.New("x")); err.Error() != "x" {

@@ -8,11 +8,11 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/process"
 	"callboard/cmd/progress"
-	"callboard/cmd/setting"
 	"callboard/events"
 	"callboard/events/sample"
+	"callboard/internal/run"
+	"callboard/internal/run/setting"
 )
 
 type simulateCommand struct {
@@ -28,9 +28,9 @@ type simulateCommand struct {
 }
 
 // Run publishes the events.
-func (c *simulateCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *simulateCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.Systems < 1 || c.Calls < 0 || c.Rate < 0 || c.Days < 1 {
-		return &process.UsageError{Detail: "--systems and --days must be 1 or more, --calls and --rate must not be negative"}
+		return &run.UsageError{Detail: "--systems and --days must be 1 or more, --calls and --rate must not be negative"}
 	}
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
 		if _, err := openStream(ctx, js, c.Stream.Name); err != nil {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"callboard/cmd/connection"
-	"callboard/cmd/process"
+	"callboard/internal/run"
+	"callboard/internal/run/connection"
 	"callboard/projector/status"
 	"callboard/schema"
 )
@@ -28,7 +28,7 @@ type statusCommand struct {
 const watchInterval = 2 * time.Second
 
 // Run prints the status, once or until ctx ends. Without NATS, it prints what PostgreSQL knows; once, it returns an error then.
-func (c *statusCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *statusCommand) Run(ctx context.Context, streams run.Streams) error {
 	return interrupted(ctx, withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		source := status.Source{Stream: c.Stream.Name, Pool: pool, Definition: schema.Definition()}
 		if nats, err := connection.NewNATS(connection.ConfigureNATS(c.NATS, "callboard")); err != nil {
@@ -70,7 +70,7 @@ func (c *statusCommand) watch(ctx context.Context, w io.Writer, source status.So
 			report.SetRate(*before)
 		}
 		before = &report
-		if process.IsTerminal(w) && !c.JSON {
+		if run.IsTerminal(w) && !c.JSON {
 			fmt.Fprint(w, "\x1b[H\x1b[2J") // home, clear
 		}
 		if err := c.write(w, report); err != nil {

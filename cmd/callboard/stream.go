@@ -10,11 +10,11 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/process"
-	"callboard/cmd/setting"
 	"callboard/events"
 	"callboard/events/audit"
 	"callboard/events/journal"
+	"callboard/internal/run"
+	"callboard/internal/run/setting"
 	"callboard/projector/retry"
 	"callboard/readapi/limit"
 )
@@ -43,9 +43,9 @@ type createdStreams struct {
 }
 
 // Run creates what is missing.
-func (c *streamCreateCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *streamCreateCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.Partitions < 1 || c.Replicas < 1 {
-		return &process.UsageError{Detail: "--partitions and --replicas must be 1 or more"}
+		return &run.UsageError{Detail: "--partitions and --replicas must be 1 or more"}
 	}
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
 		created, err := c.createWithRetries(ctx, js, streams.Err)
@@ -172,7 +172,7 @@ type streamCheck struct {
 }
 
 // Run prints what is unsafe, and fails if anything is.
-func (c *streamCheckCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *streamCheckCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
 		found, err := c.check(ctx, js)
 		if err != nil {
@@ -185,7 +185,7 @@ func (c *streamCheckCommand) Run(ctx context.Context, streams process.Streams) e
 			return writeLines(w, found.Unsafe...)
 		})
 		if err == nil && len(found.Unsafe) > 0 {
-			err = process.ErrFailed
+			err = run.ErrFailed
 		}
 		return err
 	})

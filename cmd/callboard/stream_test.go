@@ -8,11 +8,11 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/setting"
 	"callboard/events"
 	"callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/events/journal"
+	"callboard/internal/run/setting"
 	"callboard/readapi/limit"
 )
 

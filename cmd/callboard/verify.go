@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"callboard/cmd/process"
+	"callboard/internal/run"
 	"callboard/projector/rebuild"
 )
 
@@ -24,7 +24,7 @@ var errOtherRelease = errors.New("another release built the projection, so diffe
 	"Run 'callboard rebuild --dry-run' to see what a rebuild would change, or 'callboard rebuild' to change it")
 
 // Run prints the differences, and fails if there are any.
-func (c *verifyCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *verifyCommand) Run(ctx context.Context, streams run.Streams) error {
 	var system uuid.NullUUID
 	if c.System != nil {
 		system = uuid.NullUUID{UUID: c.System.id, Valid: true}
@@ -49,7 +49,7 @@ func (c *verifyCommand) Run(ctx context.Context, streams process.Streams) error 
 	case c.unknown(found):
 		return unknownSystem(system.UUID)
 	case found.Differs():
-		return process.ErrFailed
+		return run.ErrFailed
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"callboard/cmd/process"
-	"callboard/cmd/setting"
+	"callboard/internal/run"
+	"callboard/internal/run/setting"
 	"callboard/projector/webhook/registry"
 )
 
@@ -63,7 +63,7 @@ func withWebhookAdvice(err error) error {
 	var unknown *registry.UnknownDeliveryError
 	switch {
 	case errors.As(err, &invalid):
-		return &process.UsageError{Detail: err.Error()}
+		return &run.UsageError{Detail: err.Error()}
 	case errors.Is(err, registry.ErrUnknownEndpoint):
 		return fmt.Errorf("%w\nRun 'callboard webhooks list' to list all endpoints", err)
 	case errors.As(err, &unknown):
@@ -109,7 +109,7 @@ type webhooksListCommand struct {
 }
 
 // Run lists the endpoints.
-func (c *webhooksListCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *webhooksListCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
 		endpoints, err := r.List(ctx)
 		if err != nil {
@@ -132,14 +132,14 @@ type webhooksShowCommand struct {
 }
 
 // Run shows an endpoint.
-func (c *webhooksShowCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *webhooksShowCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
 		return c.show(ctx, r, c.ID, streams)
 	})
 }
 
 // show prints an endpoint as it is after a command.
-func (o output) show(ctx context.Context, r *registry.Registry, id uuid.UUID, streams process.Streams) error {
+func (o output) show(ctx context.Context, r *registry.Registry, id uuid.UUID, streams run.Streams) error {
 	detail, err := r.Show(ctx, id)
 	if err != nil {
 		return err

@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/process"
-	"callboard/cmd/setting"
 	"callboard/events/webhook"
+	"callboard/internal/run"
+	"callboard/internal/run/setting"
 	"callboard/projector/ingest"
 	"callboard/projector/webhook/egress"
 	"callboard/projector/webhook/registry"
@@ -37,7 +37,7 @@ type webhooksAddCommand struct {
 }
 
 // Run registers an endpoint. It receives what becomes fetchable from then on.
-func (c *webhooksAddCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *webhooksAddCommand) Run(ctx context.Context, streams run.Streams) error {
 	candidate, err := c.candidate()
 	if err != nil {
 		return withWebhookAdvice(err)
@@ -48,7 +48,7 @@ func (c *webhooksAddCommand) Run(ctx context.Context, streams process.Streams) e
 }
 
 func (c *webhooksAddCommand) add(
-	ctx context.Context, pool *pgxpool.Pool, source eventSource, candidate registry.Candidate, streams process.Streams,
+	ctx context.Context, pool *pgxpool.Pool, source eventSource, candidate registry.Candidate, streams run.Streams,
 ) error {
 	if _, err := source.origin(ctx); err != nil { // before anything is registered
 		return err
@@ -84,7 +84,7 @@ func checkURL(targets setting.WebhookTargets, text string) (string, error) {
 	client := egress.New(egress.Config{Networks: targets.AllowNetworks, Ports: targets.Ports})
 	url, err := client.CheckURL(text)
 	if err != nil {
-		return "", &process.UsageError{Detail: err.Error()}
+		return "", &run.UsageError{Detail: err.Error()}
 	}
 	return url, nil
 }
@@ -100,7 +100,7 @@ func (c *webhooksAddCommand) target() registry.Target {
 }
 
 // try has a sender send one test, unless the operator wants none.
-func (c *webhooksAddCommand) try(ctx context.Context, r *registry.Registry, candidate registry.Candidate, streams process.Streams) error {
+func (c *webhooksAddCommand) try(ctx context.Context, r *registry.Registry, candidate registry.Candidate, streams run.Streams) error {
 	if c.NoTest {
 		return nil
 	}
@@ -166,7 +166,7 @@ type addedEndpoint struct {
 	CreatedAt time.Time       `json:"createdAt"`
 }
 
-func (c *webhooksAddCommand) printAdded(ctx context.Context, r *registry.Registry, candidate registry.Candidate, streams process.Streams) error {
+func (c *webhooksAddCommand) printAdded(ctx context.Context, r *registry.Registry, candidate registry.Candidate, streams run.Streams) error {
 	e, err := r.Show(ctx, candidate.ID())
 	if err != nil {
 		return fmt.Errorf("%w: %w\n%s", errNotShown, err, lostSecret(candidate.ID()))
@@ -194,7 +194,7 @@ type webhooksSetCommand struct {
 }
 
 // Run changes an endpoint.
-func (c *webhooksSetCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *webhooksSetCommand) Run(ctx context.Context, streams run.Streams) error {
 	changes, err := c.changes()
 	if err != nil {
 		return err
@@ -209,7 +209,7 @@ func (c *webhooksSetCommand) Run(ctx context.Context, streams process.Streams) e
 
 func (c *webhooksSetCommand) changes() (changes registry.Changes, err error) {
 	if c.URL == nil && c.Kinds == nil && c.Concurrency == nil && c.Name == nil {
-		return changes, &process.UsageError{Detail: "nothing to change: use --url, --kinds, --concurrency or --name"}
+		return changes, &run.UsageError{Detail: "nothing to change: use --url, --kinds, --concurrency or --name"}
 	}
 	changes.Name, changes.Concurrency = c.Name, c.Concurrency
 	if c.Kinds != nil {

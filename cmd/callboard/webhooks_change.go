@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"callboard/cmd/process"
-	"callboard/cmd/setting"
 	"callboard/events/webhook"
+	"callboard/internal/run"
+	"callboard/internal/run/setting"
 	"callboard/projector/webhook/registry"
 	"callboard/projector/webhook/vault"
 )
@@ -31,7 +31,7 @@ type changedEndpoint struct {
 }
 
 // printState prints the state of an endpoint after a command.
-func (c *endpointChange) printState(streams process.Streams, state registry.State, skipped *int64) error {
+func (c *endpointChange) printState(streams run.Streams, state registry.State, skipped *int64) error {
 	return c.print(streams.Out, changedEndpoint{c.ID, state, skipped}, func(w io.Writer) error {
 		lines := []string{fmt.Sprintf("Endpoint %s is %s.", c.ID, state)}
 		if skipped != nil {
@@ -44,7 +44,7 @@ func (c *endpointChange) printState(streams process.Streams, state registry.Stat
 type webhooksPauseCommand struct{ endpointChange }
 
 // Run pauses an endpoint.
-func (c *webhooksPauseCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *webhooksPauseCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
 		if err := r.Pause(ctx, c.ID); err != nil {
 			return err
@@ -59,7 +59,7 @@ type webhooksResumeCommand struct {
 }
 
 // Run resumes an endpoint.
-func (c *webhooksResumeCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *webhooksResumeCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
 		if !c.Skip {
 			if err := r.Resume(ctx, c.ID); err != nil {
@@ -81,7 +81,7 @@ func (c *webhooksResumeCommand) Run(ctx context.Context, streams process.Streams
 type webhooksRemoveCommand struct{ endpointChange }
 
 // Run removes an endpoint without asking for confirmation: its URL stays in the list.
-func (c *webhooksRemoveCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *webhooksRemoveCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
 		shown := newDelayedProgress(streams.Err)
 		defer shown.close()
@@ -119,7 +119,7 @@ type rotated struct {
 }
 
 // Run replaces an endpoint's secret.
-func (c *webhooksRotateCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *webhooksRotateCommand) Run(ctx context.Context, streams run.Streams) error {
 	sealer, err := vault.New(c.Key.Keys...)
 	if err != nil {
 		return err

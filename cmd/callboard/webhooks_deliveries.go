@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"callboard/cmd/process"
-	"callboard/cmd/setting"
 	"callboard/events/webhook"
+	"callboard/internal/run"
+	"callboard/internal/run/setting"
 	"callboard/projector/webhook/registry"
 )
 
@@ -32,7 +32,7 @@ type deliveryList struct {
 }
 
 // Run lists deliveries. The note that the list was cut goes to standard error, since a program may read the list.
-func (c *webhooksDeliveriesCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *webhooksDeliveriesCommand) Run(ctx context.Context, streams run.Streams) error {
 	if err := checkLimit(c.Limit); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c *webhooksDeliveriesCommand) Run(ctx context.Context, streams process.Str
 func parseKinds(flag, text string) ([]webhook.Kind, error) {
 	kinds, err := webhook.ParseKinds(text)
 	if err != nil {
-		return nil, &process.UsageError{Detail: flag + ": " + err.Error()}
+		return nil, &run.UsageError{Detail: flag + ": " + err.Error()}
 	}
 	return kinds, nil
 }
@@ -77,7 +77,7 @@ type webhooksRedeliverCommand struct {
 }
 
 // Run sends deliveries again.
-func (c *webhooksRedeliverCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *webhooksRedeliverCommand) Run(ctx context.Context, streams run.Streams) error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -95,11 +95,11 @@ func (c *webhooksRedeliverCommand) Run(ctx context.Context, streams process.Stre
 func (c *webhooksRedeliverCommand) check() error {
 	switch {
 	case (c.Endpoint != nil) == (len(c.Deliveries) > 0):
-		return &process.UsageError{Detail: "name deliveries by their ID, or use --endpoint and --state"}
+		return &run.UsageError{Detail: "name deliveries by their ID, or use --endpoint and --state"}
 	case (c.Endpoint != nil) != (c.State != ""):
-		return &process.UsageError{Detail: "--endpoint requires --state, and --state requires --endpoint"}
+		return &run.UsageError{Detail: "--endpoint requires --state, and --state requires --endpoint"}
 	case c.Endpoint == nil && c.Since != nil:
-		return &process.UsageError{Detail: "--since requires --endpoint"}
+		return &run.UsageError{Detail: "--since requires --endpoint"}
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ type replayed struct {
 }
 
 // Run sends events again.
-func (c *webhooksReplayCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *webhooksReplayCommand) Run(ctx context.Context, streams run.Streams) error {
 	now := time.Now()
 	replay := registry.Replay{Endpoint: c.ID, Since: c.Since.instant(now), Until: now, Days: c.Retention.Days}
 	if c.Until != nil {

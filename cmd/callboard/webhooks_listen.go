@@ -16,9 +16,9 @@ import (
 	"sync"
 	"time"
 
-	"callboard/cmd/process"
 	"callboard/cmd/selfsigned"
 	"callboard/events/webhook"
+	"callboard/internal/run"
 )
 
 type webhooksListenCommand struct {
@@ -35,7 +35,7 @@ const (
 )
 
 // Run receives webhooks until it is interrupted.
-func (c *webhooksListenCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *webhooksListenCommand) Run(ctx context.Context, streams run.Streams) error {
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
 		return err

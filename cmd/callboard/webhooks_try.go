@@ -6,9 +6,9 @@ import (
 	"io"
 	"slices"
 
-	"callboard/cmd/process"
-	"callboard/cmd/setting"
 	"callboard/events/webhook"
+	"callboard/internal/run"
+	"callboard/internal/run/setting"
 	"callboard/projector/webhook/registry"
 )
 
@@ -20,13 +20,13 @@ type webhooksTestCommand struct {
 }
 
 // Run has an endpoint tested.
-func (c *webhooksTestCommand) Run(ctx context.Context, streams process.Streams) error {
+func (c *webhooksTestCommand) Run(ctx context.Context, streams run.Streams) error {
 	kind := webhook.Kind(c.Kind)
 	switch {
 	case c.Kind == "":
 		kind = webhook.Test
 	case kind != webhook.Test && !slices.Contains(webhook.Kinds(), kind):
-		return &process.UsageError{Detail: fmt.Sprintf("--kind: %q is not a kind of event: use one of %s", c.Kind, kindNames(webhook.Kinds()))}
+		return &run.UsageError{Detail: fmt.Sprintf("--kind: %q is not a kind of event: use one of %s", c.Kind, kindNames(webhook.Kinds()))}
 	}
 	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
 		shown := newDelayedProgress(streams.Err)
@@ -39,7 +39,7 @@ func (c *webhooksTestCommand) Run(ctx context.Context, streams process.Streams) 
 			return err
 		}
 		if !trial.OK() {
-			return process.ErrFailed
+			return run.ErrFailed
 		}
 		return nil
 	})

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"callboard/cmd/setting"
+	"callboard/internal/run/setting"
 	"callboard/schema"
 	"callboard/schema/cluster"
 )

@@ -10,18 +10,18 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"callboard/cmd/connection"
-	"callboard/cmd/process"
 	"callboard/cmd/program/projector"
 	"callboard/cmd/program/readapi"
 	"callboard/cmd/program/webhooks"
 	"callboard/cmd/progress"
 	"callboard/cmd/selfsigned"
-	"callboard/cmd/setting"
 	"callboard/events"
 	"callboard/events/audit"
 	"callboard/events/journal"
 	"callboard/events/sample"
+	"callboard/internal/run"
+	"callboard/internal/run/connection"
+	"callboard/internal/run/setting"
 )
 
 // Config configures an instance.
@@ -44,7 +44,7 @@ type instance struct {
 	dir       *directory
 	log       zerolog.Logger
 	display   *progress.Display
-	stack     *process.Stack
+	stack     *run.Stack
 	public    net.Listener
 	admin     adminListeners
 	natsURL   setting.URL
@@ -78,7 +78,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err := i.listen(ctx); err != nil {
 		return err
 	}
-	stack, running := process.NewStack(ctx)
+	stack, running := run.NewStack(ctx)
 	i.stack = stack
 	err = i.start(running)
 	if err == nil {
@@ -113,16 +113,16 @@ func (i *instance) start(ctx context.Context) error {
 
 // listen opens the addresses before anything is started, so that an address in use is reported at once.
 func (i *instance) listen(ctx context.Context) (err error) {
-	if i.public, err = process.Listen(ctx, i.Listen); err != nil {
+	if i.public, err = run.Listen(ctx, i.Listen); err != nil {
 		return fmt.Errorf("%w: use --listen :0 to select a free port", err)
 	}
-	if i.admin.reader, err = process.Listen(ctx, "127.0.0.1:0"); err != nil {
+	if i.admin.reader, err = run.Listen(ctx, "127.0.0.1:0"); err != nil {
 		return err
 	}
-	if i.admin.projector, err = process.Listen(ctx, "127.0.0.1:0"); err != nil {
+	if i.admin.projector, err = run.Listen(ctx, "127.0.0.1:0"); err != nil {
 		return err
 	}
-	i.admin.webhooks, err = process.Listen(ctx, "127.0.0.1:0")
+	i.admin.webhooks, err = run.Listen(ctx, "127.0.0.1:0")
 	return err
 }
 

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"callboard/cmd/programtest"
-	"callboard/cmd/setting"
 	"callboard/events/eventstest"
+	"callboard/internal/run/setting"
 	"callboard/schema/cluster"
 )
 
@@ -24,8 +24,8 @@ type running struct {
 	ended chan error
 }
 
-// run starts an instance and returns when it is ready.
-func run(t *testing.T, change func(*Config)) *running {
+// start starts an instance and returns when it is ready.
+func start(t *testing.T, change func(*Config)) *running {
 	t.Helper()
 	c := Config{
 		Listen: "127.0.0.1:0", NATSListen: "127.0.0.1:0", Data: t.TempDir(), Sample: None,
@@ -63,7 +63,7 @@ func (r *running) end(t *testing.T) {
 // A stopped instance with live calls leaves no goroutine, which TestMain checks.
 func TestRun_LeavesNoGoroutine(t *testing.T) {
 	t.Parallel()
-	r := run(t, func(c *Config) { c.Sample = Live })
+	r := start(t, func(c *Config) { c.Sample = Live })
 	if r.APIKey == nil || !strings.HasPrefix(*r.APIKey, "sk_phones_") {
 		t.Errorf("API key = %v, want one", r.APIKey)
 	}
@@ -74,8 +74,8 @@ func TestRun_LeavesNoGoroutine(t *testing.T) {
 // their passwords, and its projector owns no partition.
 func TestRun_ExternalServers(t *testing.T) {
 	t.Parallel()
-	first := run(t, func(*Config) {})
-	second := run(t, func(c *Config) {
+	first := start(t, func(*Config) {})
+	second := start(t, func(c *Config) {
 		c.Sample = Small
 		c.NATSURL, c.PostgresURL = programtest.Setting(t, setting.NewNATSURL, first.NATSURL), programtest.Setting(t, setting.NewPostgresURL, first.PostgresURL)
 	})
@@ -96,16 +96,16 @@ func TestRun_RevokesOnlyItsLastKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	small := func(c *Config) { c.Sample, c.Data = Small, dir }
-	first := run(t, small)
+	first := start(t, small)
 	other := *first.APIKey
 	first.end(t)
 	if err := os.Remove(filepath.Join(dir, keyFile)); err != nil { // the second start does not know the first key
 		t.Fatal(err)
 	}
-	second := run(t, small)
+	second := start(t, small)
 	own := *second.APIKey
 	second.end(t)
-	third := run(t, small)
+	third := start(t, small)
 	for key, want := range map[string]int{other: http.StatusOK, own: http.StatusUnauthorized, *third.APIKey: http.StatusOK} {
 		if got := discoveryStatus(t, third.BaseURL, key); got != want {
 			t.Errorf("status = %d, want %d", got, want)
@@ -152,7 +152,7 @@ func awaitReady(t *testing.T, r *running) {
 // An instance whose tables hold events of another stream stops with an error instead of waiting for them.
 func TestRun_TablesOfAnotherStream(t *testing.T) {
 	t.Parallel()
-	first := run(t, func(*Config) {})
+	first := start(t, func(*Config) {})
 	var errs eventstest.LogBuffer
 	err := Run(t.Context(), Config{
 		Listen: "127.0.0.1:0", NATSListen: "127.0.0.1:0", Data: t.TempDir(), Sample: None,

@@ -16,8 +16,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"callboard/cmd/process"
-	"callboard/cmd/setting"
+	"callboard/internal/run"
+	"callboard/internal/run/setting"
 	"callboard/projector/webhook/vault"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
@@ -168,7 +168,7 @@ func (d *directory) openLog(w io.Writer) (zerolog.Logger, error) {
 		return zerolog.Nop(), fmt.Errorf("log: %w", err)
 	}
 	warnings := &zerolog.FilteredLevelWriter{
-		Writer: zerolog.LevelWriterAdapter{Writer: process.Console(w)},
+		Writer: zerolog.LevelWriterAdapter{Writer: run.Console(w)},
 		Level:  zerolog.WarnLevel,
 	}
 	return zerolog.New(zerolog.MultiLevelWriter(d.log, warnings)).With().Timestamp().Logger(), nil

@@ -11,10 +11,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
-	"callboard/cmd/connection"
-	"callboard/cmd/healthcheck"
 	"callboard/cmd/progress"
 	"callboard/events"
+	"callboard/internal/run"
+	"callboard/internal/run/connection"
 	"callboard/projector/status"
 )
 
@@ -98,7 +98,7 @@ func (i *instance) waitUntilReady(ctx context.Context, listener net.Listener) er
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
-		if _, err := healthcheck.Get(ctx, "http://"+listener.Addr().String()+"/readyz"); err == nil {
+		if _, err := run.CheckHealth(ctx, "http://"+listener.Addr().String()+"/readyz"); err == nil {
 			return nil
 		}
 		select {

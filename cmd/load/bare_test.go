@@ -19,7 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"callboard/cmd/connection"
+	"callboard/internal/run/connection"
 )
 
 // bareRole is a child that is a bare server: one statement, its typed rows as JSON, and nothing else. It has no keys,

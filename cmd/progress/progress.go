@@ -8,7 +8,7 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 
-	"callboard/cmd/process"
+	"callboard/internal/run"
 )
 
 // Display shows the progress of tasks. Close it.
@@ -30,7 +30,7 @@ const lineInterval = 1500 * time.Millisecond
 
 // New returns a display on out.
 func New(out io.Writer) *Display {
-	d := &Display{out: out, terminal: process.IsTerminal(out), stop: make(chan struct{})}
+	d := &Display{out: out, terminal: run.IsTerminal(out), stop: make(chan struct{})}
 	d.lines.Go(d.report)
 	return d
 }

@@ -9,23 +9,21 @@ import (
 	"github.com/alecthomas/kong"
 	_ "golang.org/x/crypto/x509roots/fallback" // as above
 
-	"callboard/cmd/connection"
-	"callboard/cmd/healthcheck"
-	"callboard/cmd/process"
 	"callboard/cmd/program/projector"
-	"callboard/cmd/setting"
-	"callboard/cmd/version"
+	"callboard/internal/run"
+	"callboard/internal/run/connection"
+	"callboard/internal/run/setting"
 )
 
 func main() {
-	process.Main("projector", "Applies the stream's events to the projection, and stores audit entries.", &commands{}, kong.Vars{"admin_listen": "127.0.0.1:9091"})
+	run.Main("projector", "Applies the stream's events to the projection, and stores audit entries.", &commands{}, kong.Vars{"admin_listen": "127.0.0.1:9091"})
 }
 
 // commands are the program itself, which runs without the name of a command, and what people and engines ask about it.
 type commands struct {
-	Run         program             `cmd:"" default:"withargs" help:"Apply the stream's events to the projection, and store audit entries. This is the default."`
-	Healthcheck healthcheck.Command `cmd:"" help:"Ask the running projector whether it is ready. Exit 1 unless it is; for containers without a shell."`
-	Version     version.Command     `cmd:"" help:"Show the version of this build."`
+	Run         program                `cmd:"" default:"withargs" help:"Apply the stream's events to the projection, and store audit entries. This is the default."`
+	Healthcheck run.HealthcheckCommand `cmd:"" help:"Ask the running projector whether it is ready. Exit 1 unless it is; for containers without a shell."`
+	Version     run.VersionCommand     `cmd:"" help:"Show the version of this build."`
 }
 
 // program holds the projector's settings.
@@ -43,10 +41,10 @@ type program struct {
 }
 
 // Run runs the projector until ctx ends.
-func (p *program) Run(ctx context.Context, streams process.Streams) error {
-	process.RelaxGC()
-	log := process.NewLog(p.Log, streams.Err)
-	admin, err := process.Listen(ctx, p.Admin.Listen)
+func (p *program) Run(ctx context.Context, streams run.Streams) error {
+	run.RelaxGC()
+	log := run.NewLog(p.Log, streams.Err)
+	admin, err := run.Listen(ctx, p.Admin.Listen)
 	if err != nil {
 		return err
 	}

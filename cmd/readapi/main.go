@@ -10,24 +10,22 @@ import (
 	"github.com/alecthomas/kong"
 	_ "golang.org/x/crypto/x509roots/fallback" // as above
 
-	"callboard/cmd/connection"
-	"callboard/cmd/healthcheck"
-	"callboard/cmd/process"
 	"callboard/cmd/program/readapi"
-	"callboard/cmd/setting"
-	"callboard/cmd/version"
+	"callboard/internal/run"
+	"callboard/internal/run/connection"
+	"callboard/internal/run/setting"
 	"callboard/readapi/audio"
 )
 
 func main() {
-	process.Main("readapi", "Serves the API's read operations from the projection.", &commands{}, kong.Vars{"admin_listen": "127.0.0.1:9090"})
+	run.Main("readapi", "Serves the API's read operations from the projection.", &commands{}, kong.Vars{"admin_listen": "127.0.0.1:9090"})
 }
 
 // commands are the program itself, which runs without the name of a command, and what people and engines ask about it.
 type commands struct {
-	Run         program             `cmd:"" default:"withargs" help:"Serve the API's read operations from the projection. This is the default."`
-	Healthcheck healthcheck.Command `cmd:"" help:"Ask the running readapi whether it is ready. Exit 1 unless it is; for containers without a shell."`
-	Version     version.Command     `cmd:"" help:"Show the version of this build."`
+	Run         program                `cmd:"" default:"withargs" help:"Serve the API's read operations from the projection. This is the default."`
+	Healthcheck run.HealthcheckCommand `cmd:"" help:"Ask the running readapi whether it is ready. Exit 1 unless it is; for containers without a shell."`
+	Version     run.VersionCommand     `cmd:"" help:"Show the version of this build."`
 }
 
 // program holds the reader's settings.
@@ -52,13 +50,13 @@ type program struct {
 }
 
 // Run serves requests until ctx ends.
-func (p *program) Run(ctx context.Context, streams process.Streams) error {
-	log := process.NewLog(p.Log, streams.Err)
-	public, err := process.Listen(ctx, p.Listen)
+func (p *program) Run(ctx context.Context, streams run.Streams) error {
+	log := run.NewLog(p.Log, streams.Err)
+	public, err := run.Listen(ctx, p.Listen)
 	if err != nil {
 		return err
 	}
-	admin, err := process.Listen(ctx, p.Admin.Listen)
+	admin, err := run.Listen(ctx, p.Admin.Listen)
 	if err != nil {
 		return err
 	}

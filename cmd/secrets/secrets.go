@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"callboard/cmd/setting"
+	"callboard/internal/run/setting"
 	"callboard/schema"
 )
 

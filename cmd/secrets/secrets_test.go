@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"callboard/cmd/secrets"
-	"callboard/cmd/setting"
+	"callboard/internal/run/setting"
 )
 
 func config(dir string) secrets.Config {

@@ -9,24 +9,22 @@ import (
 	"github.com/alecthomas/kong"
 	_ "golang.org/x/crypto/x509roots/fallback" // as above
 
-	"callboard/cmd/connection"
-	"callboard/cmd/healthcheck"
-	"callboard/cmd/process"
 	"callboard/cmd/program/webhooks"
-	"callboard/cmd/setting"
-	"callboard/cmd/version"
+	"callboard/internal/run"
+	"callboard/internal/run/connection"
+	"callboard/internal/run/setting"
 	"callboard/projector/webhook/lane"
 )
 
 func main() {
-	process.Main("webhooks", "Sends webhooks to the endpoints that operators registered.", &commands{}, kong.Vars{"admin_listen": "127.0.0.1:9092"})
+	run.Main("webhooks", "Sends webhooks to the endpoints that operators registered.", &commands{}, kong.Vars{"admin_listen": "127.0.0.1:9092"})
 }
 
 // commands are the program itself, which runs without the name of a command, and what people and engines ask about it.
 type commands struct {
-	Run         program             `cmd:"" default:"withargs" help:"Send webhooks to the endpoints that operators registered. This is the default."`
-	Healthcheck healthcheck.Command `cmd:"" help:"Ask the running sender whether it is ready. Exit 1 unless it is; for containers without a shell."`
-	Version     version.Command     `cmd:"" help:"Show the version of this build."`
+	Run         program                `cmd:"" default:"withargs" help:"Send webhooks to the endpoints that operators registered. This is the default."`
+	Healthcheck run.HealthcheckCommand `cmd:"" help:"Ask the running sender whether it is ready. Exit 1 unless it is; for containers without a shell."`
+	Version     run.VersionCommand     `cmd:"" help:"Show the version of this build."`
 }
 
 // program holds the sender's settings.
@@ -46,10 +44,10 @@ type program struct {
 }
 
 // Run sends until ctx ends.
-func (p *program) Run(ctx context.Context, streams process.Streams) error {
-	process.RelaxGC()
-	log := process.NewLog(p.Log, streams.Err)
-	admin, err := process.Listen(ctx, p.Admin.Listen)
+func (p *program) Run(ctx context.Context, streams run.Streams) error {
+	run.RelaxGC()
+	log := run.NewLog(p.Log, streams.Err)
+	admin, err := run.Listen(ctx, p.Admin.Listen)
 	if err != nil {
 		return err
 	}

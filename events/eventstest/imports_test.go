@@ -15,11 +15,12 @@ import (
 // folder counts. Only cmd may import everything.
 func importRules() map[string][]string {
 	return map[string][]string{
-		"cmd":     {"cmd", "deploy", "events", "projector", "readapi", "schema"},
-		"deploy":  {},
-		"events":  {"events"},
-		"schema":  {"schema"},
-		"readapi": {"events", "readapi", "schema"},
+		"cmd":      {"cmd", "deploy", "events", "internal", "projector", "readapi", "schema"},
+		"deploy":   {},
+		"events":   {"events"},
+		"internal": {"events", "internal", "projector/webhook/vault", "readapi/access", "readapi/audio", "readapi/seal", "schema"},
+		"schema":   {"schema"},
+		"readapi":  {"events", "readapi", "schema"},
 
 		"projector":                {"events", "projector", "schema"},
 		"projector/fold":           {"events"},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"callboard/cmd/connection"
+	"callboard/internal/run/connection"
 	"callboard/readapi/access"
 	"callboard/schema/schematest"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"callboard/cmd/connection"
+	"callboard/internal/run/connection"
 	"callboard/events/eventstest"
 	"callboard/readapi/freshness"
 	"callboard/schema"

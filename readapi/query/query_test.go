@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"callboard/cmd/connection"
+	"callboard/internal/run/connection"
 	"callboard/schema"
 	"callboard/schema/schematest"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"callboard/cmd/connection"
+	"callboard/internal/run/connection"
 )
 
 // The sizes of the pools beside that of batches. They are apart so that none of them waits for a batch, nor a batch for them. One more

@@ -10,11 +10,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"callboard/cmd/admin"
-	"callboard/cmd/connection"
-	"callboard/cmd/process"
-	"callboard/cmd/setting"
-	"callboard/cmd/tracing"
+	"callboard/internal/run"
+	"callboard/internal/run/connection"
+	"callboard/internal/run/setting"
+	"callboard/internal/run/tracing"
 	"callboard/projector"
 	"callboard/projector/audit"
 	"callboard/projector/console"
@@ -55,7 +54,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer traces.Close()
-	registry := admin.NewRegistry()
+	registry := run.NewRegistry()
 	connection.CheckTLS(c.Log, c.Postgres)
 	pools, err := c.openPools(ctx, registry)
 	if err != nil {
@@ -82,13 +81,13 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("console: %w", err)
 	}
-	stack, ctx := process.NewStack(ctx)
+	stack, ctx := run.NewStack(ctx)
 	stack.Go(ctx, "nats", nats.Run)
 	stack.Go(ctx, "projector", p.Run)
 	stack.Go(ctx, "audit", auditWriter.Run)
 	stack.Go(ctx, "console", page.Run)
 	stack.Go(ctx, "admin", func(actorCtx context.Context) error {
-		return admin.Serve(actorCtx, c.Admin, admin.Config{
+		return run.ServeAdmin(actorCtx, c.Admin, run.Admin{
 			Ready: readiness(ctx, p, nats), Metrics: registry, PProf: c.PProf, Pages: page.Pages(), Log: c.Log,
 		})
 	})

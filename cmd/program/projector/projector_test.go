@@ -11,12 +11,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
-	"callboard/cmd/connection"
 	"callboard/cmd/program/projector"
 	"callboard/cmd/programtest"
-	"callboard/cmd/setting"
 	"callboard/events"
 	"callboard/events/eventstest"
+	"callboard/internal/run/connection"
+	"callboard/internal/run/setting"
 	"callboard/schema/schematest"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"callboard/cmd/connection"
+	"callboard/internal/run/connection"
 	"callboard/schema"
 )
 

@@ -14,11 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"callboard/cmd/admin"
-	"callboard/cmd/connection"
-	"callboard/cmd/process"
-	"callboard/cmd/setting"
-	"callboard/cmd/tracing"
+	"callboard/internal/run"
+	"callboard/internal/run/connection"
+	"callboard/internal/run/setting"
+	"callboard/internal/run/tracing"
 	"callboard/readapi"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
@@ -72,7 +71,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer traces.Close()
-	registry := admin.NewRegistry()
+	registry := run.NewRegistry()
 	pools, err := openPools(ctx, c, registry)
 	if err != nil {
 		return err
@@ -103,18 +102,18 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("freshness: %w", err)
 	}
 	server := publicServer()
-	public := process.LimitConnections(c.Public, server, maxConnections)
+	public := run.LimitConnections(c.Public, server, maxConnections)
 	if err := registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "callboard_readapi_connections", Help: "Open connections of clients; further ones wait while there are 4096.",
 	}, func() float64 { return float64(public.Connections()) })); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
-	stack, running := process.NewStack(ctx)
-	server.Handler = process.CloseConnections(running, traces.Handler(handler))
+	stack, running := run.NewStack(ctx)
+	server.Handler = run.CloseConnections(running, traces.Handler(handler))
 	stack.Go(running, "nats", nats.Run)
 	stack.Go(running, "nats of the budgets", budgets.Run)
 	stack.Go(running, "admin", func(actorCtx context.Context) error {
-		return admin.Serve(actorCtx, c.Admin, admin.Config{
+		return run.ServeAdmin(actorCtx, c.Admin, run.Admin{
 			Ready: readiness(running, auditQueue, pools.readiness...), Metrics: registry, PProf: c.PProf, Log: c.Log,
 		})
 	})
@@ -122,9 +121,9 @@ func Run(ctx context.Context, c Config) error {
 	stack.Go(running, "limiter", limiter.Run)
 	stack.Go(running, "audit queue", auditQueue.Run)
 	stack.Go(running, "public", func(actorCtx context.Context) error {
-		return process.Serve(actorCtx, public, server, c.Log)
+		return run.Serve(actorCtx, public, server, c.Log)
 	})
-	stack.Go(running, "drain", process.Drain(ctx, c.Drain))
+	stack.Go(running, "drain", run.Drain(ctx, c.Drain))
 	return stack.Wait(running)
 }
 

@@ -12,11 +12,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"callboard/cmd/connection"
 	"callboard/cmd/program/readapi"
 	"callboard/cmd/programtest"
-	"callboard/cmd/setting"
 	"callboard/events/eventstest"
+	"callboard/internal/run/connection"
+	"callboard/internal/run/setting"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
 	"callboard/schema/schematest"

@@ -13,11 +13,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"callboard/cmd/admin"
-	"callboard/cmd/connection"
-	"callboard/cmd/process"
-	"callboard/cmd/setting"
-	"callboard/cmd/version"
+	"callboard/internal/run"
+	"callboard/internal/run/connection"
+	"callboard/internal/run/setting"
 	"callboard/projector/webhook"
 	"callboard/projector/webhook/egress"
 	"callboard/projector/webhook/lane"
@@ -67,7 +65,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer nats.Close()
-	registry := admin.NewRegistry()
+	registry := run.NewRegistry()
 	connection.CheckTLS(c.Log, append([]setting.URL{c.Postgres}, c.ReadURLs...)...)
 	pool, err := connection.NewPool(ctx, connection.PostgresConfig{
 		URL: c.Postgres, Program: "webhooks", Pool: "webhooks", Connections: connections, ReadWrite: true, Settings: session(c.Session),
@@ -80,18 +78,18 @@ func Run(ctx context.Context, c Config) error {
 	sender, err := webhook.New(webhook.Config{
 		Database: pool, NATS: nats.JetStream.Conn(), Gate: c.gate(), Vault: sealed, Schedule: c.Schedule, InFlight: c.InFlight,
 		Client: egress.New(egress.Config{
-			Networks: c.Networks, Ports: c.Ports, Roots: roots, Timeout: c.Timeout, Version: version.Read().Version,
+			Networks: c.Networks, Ports: c.Ports, Roots: roots, Timeout: c.Timeout, Version: run.ReadBuild().Version,
 		}),
 		Timeout: c.Timeout, Days: c.Days, Log: c.Log, Metrics: registry,
 	})
 	if err != nil {
 		return fmt.Errorf("sender: %w", err)
 	}
-	stack, ctx := process.NewStack(ctx)
+	stack, ctx := run.NewStack(ctx)
 	stack.Go(ctx, "nats", nats.Run)
 	stack.Go(ctx, "sender", sender.Run)
 	stack.Go(ctx, "admin", func(actorCtx context.Context) error {
-		return admin.Serve(actorCtx, c.Admin, admin.Config{Ready: readiness(ctx, sender, nats), Metrics: registry, PProf: c.PProf, Log: c.Log})
+		return run.ServeAdmin(actorCtx, c.Admin, run.Admin{Ready: readiness(ctx, sender, nats), Metrics: registry, PProf: c.PProf, Log: c.Log})
 	})
 	return stack.Wait(ctx)
 }

@@ -12,11 +12,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"callboard/cmd/connection"
 	"callboard/cmd/program/webhooks"
 	"callboard/cmd/programtest"
-	"callboard/cmd/setting"
 	"callboard/events/eventstest"
+	"callboard/internal/run/connection"
+	"callboard/internal/run/setting"
 	"callboard/projector/webhook/vault"
 	"callboard/schema/schematest"
 )

@@ -1,0 +1,59 @@
+package connection
+
+import (
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/rs/zerolog"
+
+	"callboard/internal/run/setting"
+)
+
+// CheckTLS logs a warning for each URL of a PostgreSQL server on another host that does not require TLS. It ignores URLs that are not
+// set.
+func CheckTLS(log zerolog.Logger, servers ...setting.URL) {
+	for _, server := range servers {
+		if server.Reveal() != "" && postgresInClear(server.Reveal()) {
+			log.Warn().Stringer("server", server).
+				Msg("postgres connection does not require TLS: set sslmode=verify-full, or sslmode=require, in its URL")
+		}
+	}
+}
+
+// postgresInClear reports whether one of the attempts to connect is in the clear, and to another host.
+func postgresInClear(text string) bool {
+	config, err := pgconn.ParseConfig(text)
+	if err != nil {
+		return false // the pool reports it
+	}
+	if config.TLSConfig == nil && remote(config.Host) {
+		return true
+	}
+	return slices.ContainsFunc(config.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.TLSConfig == nil && remote(f.Host) })
+}
+
+// inClear reports whether nothing requires TLS for one of the NATS servers, which is on another host.
+func (c NATSConfig) inClear() bool {
+	if c.CA != "" || c.Cert != "" {
+		return false
+	}
+	for server := range strings.SplitSeq(c.URL.Reveal(), ",") {
+		u, err := url.Parse(strings.TrimSpace(server))
+		if err == nil && (u.Scheme == "nats" || u.Scheme == "ws") && remote(u.Hostname()) {
+			return true
+		}
+	}
+	return false
+}
+
+// remote reports whether a host can be another one than this. Paths and names with @ are Unix sockets.
+func remote(host string) bool {
+	if strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || host == "localhost" {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return ip == nil || !ip.IsLoopback()
+}

@@ -1,0 +1,59 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// HealthcheckCommand asks the program that runs with the same settings whether it can serve. Images have no shell and no curl. The kong variable admin_listen is the default of its address.
+type HealthcheckCommand struct {
+	AdminListen string `type:"address" setting:"" default:"${admin_listen}" help:"The admin address of the running program."`
+}
+
+// Run requests /readyz and fails unless the status is 2xx.
+func (c *HealthcheckCommand) Run(ctx context.Context, streams Streams) error {
+	// An empty or unspecified host, such as in :9090, is this machine when it is dialed, too.
+	response, err := CheckHealth(ctx, "http://"+c.AdminListen+"/readyz")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(streams.Out, response.Status)
+	return err
+}
+
+// Health is the answer of a healthy program.
+type Health struct {
+	Code   int
+	Status string // such as "200 OK"
+}
+
+// healthTimeout is below the timeout of container engines.
+const healthTimeout = 5 * time.Second
+
+// CheckHealth requests a URL. It returns an error with the beginning of the answer unless the status is 2xx.
+func CheckHealth(ctx context.Context, url string) (Health, error) {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return Health{}, fmt.Errorf("healthcheck: %w", err)
+	}
+	// A proxy that the environment names would be asked for its own health.
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		return Health{}, fmt.Errorf("healthcheck: %w", err)
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, 1024))
+	_ = response.Body.Close()
+	if err != nil {
+		return Health{}, fmt.Errorf("healthcheck: %w", err)
+	}
+	if response.StatusCode/100 != 2 {
+		return Health{}, fmt.Errorf("healthcheck: %s: %s", response.Status, body)
+	}
+	return Health{response.StatusCode, response.Status}, nil
+}

@@ -1,0 +1,111 @@
+// Package run is what callboard's programs share: command line, settings, signals, exit codes, the actors of a server, and the admin
+// listener.
+//
+//	Main ── settings ──> Run ── Stack: actors, started one after the other, stopped in the reverse order
+//	  │        │                   │
+//	  │        └ invalid: exit 2   └ each actor has a name and a goroutine
+//	  └ SIGINT and SIGTERM end the context; a second signal kills the process
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/rs/zerolog"
+
+	"callboard/internal/run/setting"
+)
+
+// Streams are what a command reads and writes.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// The exit codes.
+const (
+	exitSuccess = 0
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// ErrFailed is returned by a command that has printed what is wrong: the program exits with 1 and prints nothing more.
+var ErrFailed = errors.New("failed")
+
+// UsageError says what is wrong with a command's arguments.
+type UsageError struct {
+	Detail string
+}
+
+// Error returns the detail.
+func (e *UsageError) Error() string { return e.Detail }
+
+// Main runs a program with the process's arguments, environment, streams and signals, and exits. program is a pointer to a kong
+// structure. It, or its selected command, has a method Run(context.Context, Streams) error, which may omit or reorder its parameters.
+func Main(name, description string, program any, options ...kong.Option) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// After the first signal the default handling is restored, so a second one kills the process.
+	context.AfterFunc(ctx, stop)
+	streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	options = append(options, kong.Name(name), kong.Description(description))
+	os.Exit(Run(ctx, program, os.Args[1:], setting.Environment, streams, options...))
+}
+
+// Run runs a program and returns its exit code. The end of ctx asks the program to stop.
+func Run(
+	ctx context.Context, program any, args []string, getenv func(string) string, streams Streams, options ...kong.Option,
+) int {
+	options = append(options, kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(streams))
+	command, err := setting.Parse(program, setting.Source{Args: args, Getenv: getenv, Out: streams.Out}, options...)
+	switch {
+	case errors.Is(err, setting.ErrHelp):
+		return exitSuccess
+	case err != nil:
+		return usage(streams.Err, err)
+	}
+	err = command.Run()
+	var wrongUsage *UsageError
+	switch {
+	case err == nil:
+		return exitSuccess
+	case errors.As(err, &wrongUsage):
+		return usage(streams.Err, err)
+	case !errors.Is(err, ErrFailed):
+		fmt.Fprintln(streams.Err, "error:", err)
+	}
+	return exitFailure
+}
+
+func usage(w io.Writer, err error) int {
+	var invalid setting.InvalidError
+	if errors.As(err, &invalid) {
+		fmt.Fprintln(w, "error:", err)
+	} else {
+		fmt.Fprintf(w, "error: %s\nUse --help to list commands and flags.\n", setting.Redact(err.Error()))
+	}
+	return exitUsage
+}
+
+// NewLog returns a logger with the settings.
+func NewLog(s setting.Log, w io.Writer) zerolog.Logger {
+	if s.Format == "console" {
+		w = Console(w)
+	}
+	level, err := zerolog.ParseLevel(s.Level)
+	if err != nil {
+		level = zerolog.InfoLevel
+	}
+	return zerolog.New(w).Level(level).With().Timestamp().Logger()
+}
+
+// Console returns a writer of log messages for people.
+func Console(w io.Writer) zerolog.ConsoleWriter {
+	return zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: !HasColors(w)}
+}
