@@ -47,7 +47,7 @@ func (c *backupCommand) Run(ctx context.Context, streams run.Streams) error {
 	if err != nil {
 		return err
 	}
-	return c.print(streams.Out, written, func(w io.Writer) error { return writeLines(w, backupLines(written)...) })
+	return c.print(streams.Out, written, backupLines(written)...)
 }
 
 // writtenKeys is the JSON of a list of keys.
@@ -74,9 +74,7 @@ func (c *backupCommand) writeKeys(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return c.print(out, written, func(w io.Writer) error {
-		return writeLines(w, fmt.Sprintf("%s: %d keys.", written.Path, written.Keys))
-	})
+	return c.print(out, written, fmt.Sprintf("%s: %d keys.", written.Path, written.Keys))
 }
 
 func backupLines(b backup.Written) []string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -46,19 +45,13 @@ func rebuildWords() comparisonWords {
 	}
 }
 
-// writeComparison writes samples of rows that differ, then sums by table and column, then the rest.
-func writeComparison(w io.Writer, c rebuild.Comparison, words comparisonWords) error {
+// comparisonLines are samples of rows that differ, then sums by table, then the rest.
+func comparisonLines(c rebuild.Comparison, words comparisonWords) []string {
 	lines := sampleLines(c, words)
 	if len(c.Changes) > 0 {
-		lines = append(lines, "")
+		lines = append(append(lines, ""), table(changeRows(c, words))...)
 	}
-	if err := writeLines(w, lines...); err != nil {
-		return err
-	}
-	if err := table(w, changeRows(c, words)); err != nil {
-		return err
-	}
-	return writeLines(w, append(missingLines(c, words), unreadableLines(c.Unreadable)...)...)
+	return slices.Concat(lines, missingLines(c, words), unreadableLines(c.Unreadable))
 }
 
 // messageCountTable is the table of the message accounting. Its rows belong to no phone system, so a repair does not change them.
@@ -121,9 +114,6 @@ func unlistedTables(c rebuild.Comparison) string {
 }
 
 func changeRows(c rebuild.Comparison, words comparisonWords) [][]string {
-	if len(c.Changes) == 0 {
-		return nil
-	}
 	rows := [][]string{{"TABLE", "ROWS", "DIFFERENCE"}}
 	for _, change := range c.Changes {
 		rows = append(rows, []string{change.Table, strconv.FormatInt(change.Rows, 10), words.sums[change.Kind]})

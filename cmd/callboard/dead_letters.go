@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -101,7 +100,7 @@ func (c *deadLettersListCommand) Run(ctx context.Context, streams run.Streams) e
 		if page.More {
 			fmt.Fprintf(streams.Err, "Only the oldest %d are listed. Use --limit to list more, or --reason to filter.\n", len(page.DeadLetters))
 		}
-		return c.print(streams.Out, page, func(w io.Writer) error { return c.write(w, page) })
+		return c.print(streams.Out, page, c.lines(page)...)
 	})
 }
 
@@ -124,7 +123,7 @@ func (c *deadLettersShowCommand) Run(ctx context.Context, streams run.Streams) e
 		case err != nil:
 			return withDeadLetterAdvice(err)
 		case !c.Raw:
-			return c.print(streams.Out, detail, func(w io.Writer) error { return c.write(w, detail) })
+			return c.print(streams.Out, detail, c.lines(detail)...)
 		case detail.State == deadletter.Dropped:
 			return fmt.Errorf("dead letter %d was dropped: its data is deleted", c.ID)
 		}
@@ -154,7 +153,7 @@ func (c *deadLettersDropCommand) Run(ctx context.Context, streams run.Streams) e
 			return withDeadLetterAdvice(err)
 		}
 		done := map[string][]deadletter.Result{"results": append([]deadletter.Result{}, results...)}
-		return c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, c.lines(results)...) })
+		return c.print(streams.Out, done, c.lines(results)...)
 	})
 }
 
@@ -198,7 +197,7 @@ func (c *deadLettersRetryCommand) retry(ctx context.Context, streams run.Streams
 	shown.close()
 	all := append([]deadletter.Result{}, slices.Concat(retries.AlreadyResolved, retries.TooLarge, results)...)
 	done := retryResults{Results: all, NotRetryable: retries.NotRetryable}
-	if err := c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, c.lines(done)...) }); err != nil {
+	if err := c.print(streams.Out, done, c.lines(done)...); err != nil {
 		return err
 	}
 	if len(retries.TooLarge) > 0 || !c.NoWait && slices.ContainsFunc(results, func(r deadletter.Result) bool { return !r.State.Resolved() }) {
@@ -247,6 +246,6 @@ func (c *deadLettersSkipCommand) Run(ctx context.Context, streams run.Streams) e
 		if err != nil {
 			return err
 		}
-		return c.print(streams.Out, skipped, func(w io.Writer) error { return writeLines(w, c.lines(skipped)...) })
+		return c.print(streams.Out, skipped, c.lines(skipped)...)
 	}))
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -31,13 +30,12 @@ func (s selection) noneText() string {
 	return "No open dead letters."
 }
 
-func (c *deadLettersListCommand) write(w io.Writer, page deadletter.Page) error {
+func (c *deadLettersListCommand) lines(page deadletter.Page) []string {
 	if len(page.DeadLetters) == 0 {
-		text := selection{Reason: c.Reason}.noneText()
 		if c.All {
-			text = "No dead letters."
+			return []string{"No dead letters."}
 		}
-		return writeLines(w, text)
+		return []string{selection{Reason: c.Reason}.noneText()}
 	}
 	rows := [][]string{{"ID", "STORED", "SUBJECT", "SEQUENCE", "STATE", "REASON"}}
 	for _, l := range page.DeadLetters {
@@ -46,20 +44,14 @@ func (c *deadLettersListCommand) write(w io.Writer, page deadletter.Page) error 
 			shortReason(l.Reason),
 		})
 	}
-	if err := table(w, rows); err != nil {
-		return err
-	}
-	line := fmt.Sprintf("\n%d open", page.Open)
+	line := fmt.Sprintf("%d open", page.Open)
 	if page.Waiting > 0 {
 		line += fmt.Sprintf(", of which %d waiting for a retry", page.Waiting)
 	}
 	if page.Open <= maxWithoutReasons {
-		return writeLines(w, line+".")
+		return append(table(rows), "", line+".")
 	}
-	if err := writeLines(w, line+":", ""); err != nil {
-		return err
-	}
-	return table(w, reasonRows(page.Reasons))
+	return slices.Concat(table(rows), []string{"", line + ":", ""}, table(reasonRows(page.Reasons)))
 }
 
 func reasonRows(reasons []deadletter.ReasonCount) [][]string {
@@ -73,22 +65,20 @@ func reasonRows(reasons []deadletter.ReasonCount) [][]string {
 	return rows
 }
 
-func (c *deadLettersShowCommand) write(w io.Writer, l deadletter.Detail) error {
-	if err := table(w, detailRows(l)); err != nil {
-		return err
-	}
+func (c *deadLettersShowCommand) lines(l deadletter.Detail) []string {
+	lines := table(detailRows(l))
 	if l.State == deadletter.Dropped {
-		return nil
+		return lines
 	}
 	text, rest := deadletter.Legible(l.Data), 0
 	if !c.Full {
 		text, rest = cutBytes(text, shownDataBytes)
 	}
-	lines := []string{"", fmt.Sprintf("Data, %d bytes:", len(l.Data)), text}
+	lines = append(lines, "", fmt.Sprintf("Data, %d bytes:", len(l.Data)), text)
 	if rest > 0 {
 		lines = append(lines, fmt.Sprintf("... and %d more bytes; use --full to show all", rest))
 	}
-	return writeLines(w, lines...)
+	return lines
 }
 
 func detailRows(l deadletter.Detail) [][]string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"net/url"
 
 	"callboard/internal/run"
@@ -22,7 +21,5 @@ func (c *healthcheckCommand) Run(ctx context.Context, streams run.Streams) error
 	if err != nil {
 		return err
 	}
-	return c.print(streams.Out, map[string]int{"status": response.Code}, func(w io.Writer) error {
-		return writeLines(w, response.Status)
-	})
+	return c.print(streams.Out, map[string]int{"status": response.Code}, response.Status)
 }

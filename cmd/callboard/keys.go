@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"strings"
 	"time"
@@ -22,8 +21,8 @@ type keysCommand struct {
 	Issue  keysIssueCommand  `cmd:"" help:"Issue a key and print it. It can't be printed again."`
 	List   keysListCommand   `cmd:"" help:"List all keys, the newest first."`
 	Show   keysShowCommand   `cmd:"" help:"Show a key's rights, state, last use and the other keys of its lineage."`
-	Roll   keysRollCommand   `cmd:"" help:"Replace a key by a new one with the same rights and print it. The old one stays valid for --overlap."`
-	Revoke keysRevokeCommand `cmd:"" help:"Revoke a key. The next request with it is refused."`
+	Roll   keysRollCommand   `cmd:"" help:"Replace a key by a new one with the same rights and print it. The old one stays valid for --overlap. NATS records its end, too."`
+	Revoke keysRevokeCommand `cmd:"" help:"Revoke a key. The next request with it is refused. NATS records this, too: PostgreSQL can lose it in a failover or a restore."`
 	Audit  keysAuditCommand  `cmd:"" help:"List the requests of a key, the newest first, without those of the other keys of its lineage."`
 }
 
@@ -80,7 +79,7 @@ func (c *keysIssueCommand) Run(ctx context.Context, streams run.Streams) error {
 			fmt.Fprintln(streams.Err, coversNothing(request.Grant))
 		}
 		key := newIssuedKey(issued)
-		return c.printSecret(streams.Out, key, key.write, lostKey(key.ID))
+		return c.printSecret(streams.Out, key, key.lines(), lostKey(key.ID))
 	})
 }
 
@@ -130,7 +129,7 @@ func (c *keysListCommand) Run(ctx context.Context, streams run.Streams) error {
 			return err
 		}
 		keys = append([]access.Record{}, keys...) // no null in JSON
-		return c.print(streams.Out, keys, func(w io.Writer) error { return writeKeys(w, keys) })
+		return c.print(streams.Out, keys, keysLines(keys)...)
 	})
 }
 
@@ -147,7 +146,7 @@ func (c *keysShowCommand) Run(ctx context.Context, streams run.Streams) error {
 		if err != nil {
 			return withKeyAdvice(err, c.ID)
 		}
-		return c.print(streams.Out, key, func(w io.Writer) error { return writeKeyWithLineage(w, key) })
+		return c.print(streams.Out, key, keyWithLineageLines(key)...)
 	})
 }
 
@@ -183,7 +182,7 @@ func (c *keysRollCommand) Run(ctx context.Context, streams run.Streams) error {
 				"A failover of PostgreSQL can make the old key live longer again: run 'callboard keys revoke %s' once the new key is in use",
 				journal.StreamName, interrupted(ctx, recorded), rolled.Old.ID)
 		}
-		return errors.Join(c.printSecret(streams.Out, key, key.write, lostKey(key.ID)+"\n"+key.oldKey()), recorded)
+		return errors.Join(c.printSecret(streams.Out, key, key.lines(), lostKey(key.ID)+"\n"+key.oldKey()), recorded)
 	})
 }
 
@@ -205,7 +204,7 @@ func (c *keysRevokeCommand) Run(ctx context.Context, streams run.Streams) error 
 			return fmt.Errorf("the key is revoked in the database, but that is not recorded in stream %s: %w\n"+
 				"Run the command again. Until then the key can work again after a failover of PostgreSQL", journal.StreamName, interrupted(ctx, err))
 		}
-		return c.print(streams.Out, key, func(w io.Writer) error { return writeLines(w, revokedLines(key)...) })
+		return c.print(streams.Out, key, revokedLines(key)...)
 	})
 }
 
@@ -235,6 +234,6 @@ func (c *keysAuditCommand) Run(ctx context.Context, streams run.Streams) error {
 		if more {
 			fmt.Fprintf(streams.Err, "Only the newest %d are listed. Use --limit to list more, or a shorter --since.\n", c.Limit)
 		}
-		return c.print(streams.Out, entries, func(w io.Writer) error { return writeAudit(w, since, key.Record, entries) })
+		return c.print(streams.Out, entries, auditLines(since, key.Record, entries)...)
 	})
 }

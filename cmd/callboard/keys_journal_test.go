@@ -89,8 +89,8 @@ func TestKeys_WithoutNATS(t *testing.T) {
 	succeed(t, env, "", "keys", "show", key.ID)
 	for _, args := range [][]string{{"revoke", key.ID}, {"roll", key.ID}} {
 		r := command(t, env, "", append([]string{"keys"}, args...)...)
-		if r.code != 2 || r.out != "" || !strings.Contains(r.err, "a failover or a restore of PostgreSQL can lose them") {
-			t.Errorf("keys %v: exit code = %d, output = %s%s, want 2 and why NATS is needed", args, r.code, r.out, r.err)
+		if r.code != 2 || r.out != "" || !strings.Contains(r.err, "CALLBOARD_NATS_URL") {
+			t.Errorf("keys %v: exit code = %d, output = %s%s, want 2 and the setting", args, r.code, r.out, r.err)
 		}
 	}
 	if shown := succeedJSON[keyRecord](t, env, "keys", "show", key.ID); shown.State != "active" {

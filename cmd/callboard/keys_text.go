@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -10,11 +9,8 @@ import (
 	"callboard/readapi/access"
 )
 
-func (k issuedKey) write(w io.Writer) error {
-	if err := writeLines(w, k.Key, "", "This is the key. Save it now: it can't be shown again.", ""); err != nil {
-		return err
-	}
-	return writeKey(w, k.Record)
+func (k issuedKey) lines() []string {
+	return append([]string{k.Key, "", "This is the key. Save it now: it can't be shown again.", ""}, keyLines(k.Record)...)
 }
 
 // coversNothing warns of a grant whose id can be wrong. The key is issued all the same: its events may be on their way.
@@ -26,12 +22,7 @@ func coversNothing(grant access.Grant) string {
 	return fmt.Sprintf("warning: no event has named %s. Until one does, the key reads nothing: check the id", what)
 }
 
-func (k rolledKey) write(w io.Writer) error {
-	if err := k.issuedKey.write(w); err != nil {
-		return err
-	}
-	return writeLines(w, "", k.oldKey())
-}
+func (k rolledKey) lines() []string { return append(k.issuedKey.lines(), "", k.oldKey()) }
 
 // oldKey tells how long the old key is valid.
 func (k rolledKey) oldKey() string {
@@ -42,9 +33,9 @@ func (k rolledKey) oldKey() string {
 	return fmt.Sprintf("The old key, %s, %s.", k.Old.ID, end)
 }
 
-func writeKeys(w io.Writer, keys []access.Record) error {
+func keysLines(keys []access.Record) []string {
 	if len(keys) == 0 {
-		return writeLines(w, "No keys. Run 'callboard keys issue' to issue one.")
+		return []string{"No keys. Run 'callboard keys issue' to issue one."}
 	}
 	rows := [][]string{{"ID", "NAME", "STATE", "GRANT", "SCOPES", "CREATED", "LAST USED"}}
 	for _, k := range keys {
@@ -53,10 +44,10 @@ func writeKeys(w io.Writer, keys []access.Record) error {
 			instantOr(k.LastUsedAt, "never"),
 		})
 	}
-	return table(w, rows)
+	return table(rows)
 }
 
-func writeKey(w io.Writer, k access.Record) error {
+func keyLines(k access.Record) []string {
 	rows := [][]string{
 		{"id", k.ID.String()},
 		{"name", printable(k.Name)},
@@ -85,17 +76,16 @@ func writeKey(w io.Writer, k access.Record) error {
 	if k.RevokedAt != nil {
 		rows = append(rows, []string{"revoked", instant(*k.RevokedAt)})
 	}
-	return table(w, rows)
+	return table(rows)
 }
 
-// writeKeyWithLineage marks the key in the table of its lineage. A lineage of one key has no table.
-func writeKeyWithLineage(w io.Writer, key access.KeyWithLineage) error {
-	if err := writeKey(w, key.Record); err != nil || len(key.LineageKeys) == 1 {
-		return err
+// keyWithLineageLines mark the key in the table of its lineage. A lineage of one key has no table.
+func keyWithLineageLines(key access.KeyWithLineage) []string {
+	lines := keyLines(key.Record)
+	if len(key.LineageKeys) == 1 {
+		return lines
 	}
-	if err := writeLines(w, "", "The keys of this lineage, the newest first. They share one budget.", ""); err != nil {
-		return err
-	}
+	lines = append(lines, "", "The keys of this lineage, the newest first. They share one budget.", "")
 	rows := [][]string{{"", "ID", "STATE", "CREATED", "EXPIRES", "LAST USED"}}
 	for _, k := range key.LineageKeys {
 		mark := ""
@@ -106,7 +96,7 @@ func writeKeyWithLineage(w io.Writer, key access.KeyWithLineage) error {
 			mark, k.ID.String(), string(k.State), instant(k.CreatedAt), instantOr(k.ExpiresAt, "never"), lastUseText(k),
 		})
 	}
-	return table(w, rows)
+	return append(lines, table(rows)...)
 }
 
 // revokedLines also name the keys of the lineage that are still valid, since a customer can go on with them.
@@ -120,15 +110,15 @@ func revokedLines(key access.KeyWithLineage) []string {
 	return lines
 }
 
-func writeAudit(w io.Writer, since time.Time, key access.Record, entries []access.AuditEntry) error {
+func auditLines(since time.Time, key access.Record, entries []access.AuditEntry) []string {
 	if len(entries) == 0 {
-		return writeLines(w, fmt.Sprintf("No requests since %s. Last used: %s.", instant(since), lastUseText(key)))
+		return []string{fmt.Sprintf("No requests since %s. Last used: %s.", instant(since), lastUseText(key))}
 	}
 	rows := [][]string{{"TIME", "STATUS", "CODE", "OPERATION", "PHONE SYSTEM", "ADDRESS", "COUNT", "REQUEST ID"}}
 	for _, e := range entries {
 		rows = append(rows, auditRow(e))
 	}
-	return table(w, rows)
+	return table(rows)
 }
 
 func auditRow(e access.AuditEntry) []string {

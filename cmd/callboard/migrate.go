@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -58,7 +57,7 @@ func (c *migrateCommand) Run(ctx context.Context, streams run.Streams) error {
 	if err != nil {
 		return withDatabaseAdvice(err, "CALLBOARD_POSTGRES_URL must name a user who may create roles")
 	}
-	return c.print(streams.Out, done, done.write)
+	return c.print(streams.Out, done, done.lines()...)
 }
 
 func (c *migrateCommand) migrate(ctx context.Context, passwords schema.Passwords) (done migrateResult, err error) {
@@ -90,7 +89,7 @@ func (c *migrateCommand) migrate(ctx context.Context, passwords schema.Passwords
 	return done, nil
 }
 
-func (m migrateResult) write(w io.Writer) error {
+func (m migrateResult) lines() []string {
 	line := "The database has this release's schema and roles."
 	if m.Renewed {
 		line += " The projection is empty; a projector fills it."
@@ -108,5 +107,5 @@ func (m migrateResult) write(w io.Writer) error {
 	case m.Rebuild:
 		lines = append(lines, "Another release built the projection: run 'callboard rebuild'.")
 	}
-	return writeLines(w, lines...)
+	return lines
 }

@@ -23,10 +23,11 @@ type output struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// print writes v as JSON if that is requested, and otherwise calls text.
-func (o output) print(w io.Writer, v any, text func(io.Writer) error) error {
+// print writes v as JSON if that is requested, and otherwise lines.
+func (o output) print(w io.Writer, v any, lines ...string) error {
 	if !o.JSON {
-		return text(w)
+		_, err := io.WriteString(w, asText(lines))
+		return err
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -38,14 +39,14 @@ var errNotShown = errors.New("the new secret was not shown")
 
 // printSecret prints a new secret, which can't be printed again. After a failure the error is [errNotShown]. It ends with repair: which
 // command replaces the secret.
-func (o output) printSecret(w io.Writer, v any, text func(io.Writer) error, repair string) error {
+func (o output) printSecret(w io.Writer, v any, lines []string, repair string) error {
 	// With a handler, a pipe that nobody reads is an error of the write. Without one, it ends the program before it can say anything.
 	closed := make(chan os.Signal, 1)
 	signal.Notify(closed, syscall.SIGPIPE)
 	defer signal.Stop(closed)
 
 	var whole bytes.Buffer
-	err := o.print(&whole, v, text)
+	err := o.print(&whole, v, lines...)
 	if err == nil {
 		_, err = w.Write(whole.Bytes())
 	}
@@ -65,22 +66,23 @@ func lostSecret(endpoint uuid.UUID) string {
 	return fmt.Sprintf("Requests to endpoint %[1]s are signed with it, and nobody knows it. Run 'callboard webhooks rotate %[1]s' to replace it", endpoint)
 }
 
-func writeLines(w io.Writer, lines ...string) error {
-	for _, line := range lines {
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
-		}
+// asText ends each line.
+func asText(lines []string) string {
+	if len(lines) == 0 {
+		return ""
 	}
-	return nil
+	return strings.Join(lines, "\n") + "\n"
 }
 
-// table writes rows with aligned columns.
-func table(w io.Writer, rows [][]string) error {
-	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+// table returns lines with the rows' cells in aligned columns.
+func table(rows [][]string) []string {
+	var b strings.Builder
+	columns := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		fmt.Fprintln(columns, strings.Join(row, "\t"))
 	}
-	return columns.Flush()
+	_ = columns.Flush() // a Builder takes everything
+	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }
 
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -46,9 +46,7 @@ func (c *publishCommand) Run(ctx context.Context, streams run.Streams) error {
 				return err
 			}
 		}
-		return errors.Join(err, c.print(streams.Out, map[string]int{"published": p.done}, func(w io.Writer) error {
-			return writeLines(w, fmt.Sprintf("Events published: %d.", p.done))
-		}))
+		return errors.Join(err, c.print(streams.Out, map[string]int{"published": p.done}, fmt.Sprintf("Events published: %d.", p.done)))
 	})
 }
 

@@ -69,16 +69,12 @@ func (c *rebuildCommand) dryRun(ctx context.Context, streams run.Streams, s sess
 	if err != nil {
 		return err
 	}
-	return c.print(streams.Out, dryRunResult{DryRun: true, Comparison: found}, func(w io.Writer) error {
-		if err := writeComparison(w, found, dryRunWords()); err != nil {
-			return err
-		}
-		line := "Nothing was written. Run 'callboard rebuild' to make these changes."
-		if unchanged(found) {
-			line = fmt.Sprintf("Nothing would change: %d rows compared.", found.Rows)
-		}
-		return writeLines(w, append(changedSystemLines("would ", found), line)...)
-	})
+	line := "Nothing was written. Run 'callboard rebuild' to make these changes."
+	if unchanged(found) {
+		line = fmt.Sprintf("Nothing would change: %d rows compared.", found.Rows)
+	}
+	lines := slices.Concat(comparisonLines(found, dryRunWords()), changedSystemLines("would ", found), []string{line})
+	return c.print(streams.Out, dryRunResult{DryRun: true, Comparison: found}, lines...)
 }
 
 // unchanged reports whether a rebuild changes nothing.
@@ -100,12 +96,11 @@ func (s session) dropGenerations(ctx context.Context, o output, out io.Writer, s
 	if err != nil {
 		return err
 	}
-	return o.print(out, map[string][]int64{"dropped": dropped}, func(w io.Writer) error {
-		if len(dropped) == 0 {
-			return writeLines(w, none)
-		}
-		return writeLines(w, droppedLines(dropped)...)
-	})
+	lines := droppedLines(dropped)
+	if len(dropped) == 0 {
+		lines = []string{none}
+	}
+	return o.print(out, map[string][]int64{"dropped": dropped}, lines...)
 }
 
 // rebuildResult is the JSON of a rebuild.
@@ -144,7 +139,7 @@ func (c *rebuildCommand) rebuild(ctx context.Context, streams run.Streams, s ses
 	}
 	done.MessagesPerSecond = float64(done.Messages) / done.Seconds
 	done.findDropped(before, after)
-	return c.print(streams.Out, done, done.write)
+	return c.print(streams.Out, done, done.lines()...)
 }
 
 // findDropped finds the generations that the run dropped.
@@ -157,11 +152,8 @@ func (r *rebuildResult) findDropped(before, after []status.Generation) {
 	}
 }
 
-func (r rebuildResult) write(w io.Writer) error {
-	if err := writeComparison(w, r.Comparison, rebuildWords()); err != nil {
-		return err
-	}
-	var lines []string
+func (r rebuildResult) lines() []string {
+	lines := comparisonLines(r.Comparison, rebuildWords())
 	if unchanged(r.Comparison) && !r.NewHistory {
 		lines = append(lines, fmt.Sprintf("No rows changed: %d rows compared.", r.Comparison.Rows))
 	}
@@ -177,7 +169,7 @@ func (r rebuildResult) write(w io.Writer) error {
 	if r.PreviousKept {
 		lines = append(lines, fmt.Sprintf("Generation %d is kept for 'callboard rollback'.", r.Replaced))
 	}
-	return writeLines(w, slices.Concat(lines, droppedLines(r.Dropped), withoutNoticesLines(r.WithoutNotices))...)
+	return slices.Concat(lines, droppedLines(r.Dropped), withoutNoticesLines(r.WithoutNotices))
 }
 
 func (r rebuildResult) line() string {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/google/uuid"
 
@@ -63,19 +62,15 @@ func (c *repairCommand) Run(ctx context.Context, streams run.Streams) error {
 	if done.Messages == 0 && done.Rows == 0 && unchanged(done.Comparison) {
 		return unknownSystem(c.System.id)
 	}
-	return c.print(streams.Out, done, func(w io.Writer) error { return c.write(w, done) })
+	return c.print(streams.Out, done, c.lines(done)...)
 }
 
-func (c *repairCommand) write(w io.Writer, done rebuild.RepairResult) error {
-	if err := writeComparison(w, done.Comparison, rebuildWords()); err != nil {
-		return err
-	}
-	name := systemName(c.System.id)
+func (c *repairCommand) lines(done rebuild.RepairResult) []string {
+	lines, name := comparisonLines(done.Comparison, rebuildWords()), systemName(c.System.id)
 	if done.Rows == 0 {
-		return writeLines(w, fmt.Sprintf("The stream's messages make no rows of %s, so it has none now.", name))
+		return append(lines, fmt.Sprintf("The stream's messages make no rows of %s, so it has none now.", name))
 	}
-	lines := []string{
-		fmt.Sprintf("Rebuilt the %d rows of %s from %d messages; writes paused for %s.", done.Rows, name, done.Messages, milliseconds(done.WritePause)),
-	}
-	return writeLines(w, append(lines, changedSystemLines("", done.Comparison)...)...)
+	lines = append(lines, fmt.Sprintf("Rebuilt the %d rows of %s from %d messages; writes paused for %s.",
+		done.Rows, name, done.Messages, milliseconds(done.WritePause)))
+	return append(lines, changedSystemLines("", done.Comparison)...)
 }

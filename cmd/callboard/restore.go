@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/jackc/pgerrcode"
@@ -53,7 +52,7 @@ func (c *restoreCommand) Run(ctx context.Context, streams run.Streams) error {
 	if err != nil {
 		return err
 	}
-	return c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, c.lines(done)...) })
+	return c.print(streams.Out, done, c.lines(done)...)
 }
 
 // readKeys reads the output of 'keys list --json'. Without a file the list is nil.

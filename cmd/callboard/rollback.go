@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"callboard/internal/run"
@@ -51,9 +50,9 @@ func (c *rollbackCommand) Run(ctx context.Context, streams run.Streams) error {
 		Generation: done.Generation, Replaced: done.Replaced, WritePause: done.WritePause,
 		Unreadable: append([]rebuild.UnreadableMessage{}, done.Comparison.Unreadable...), MessagesWithoutNotices: done.WithoutNotices,
 	}
-	return c.print(streams.Out, result, func(w io.Writer) error {
-		line := fmt.Sprintf("Generation %d is live again; writes paused for %s. Generation %d is the previous one now: run 'callboard rollback' to switch back to it.",
-			result.Generation, milliseconds(result.WritePause), result.Replaced)
-		return writeLines(w, slices.Concat(unreadableLines(result.Unreadable), []string{line}, withoutNoticesLines(result.MessagesWithoutNotices))...)
-	})
+	line := fmt.Sprintf("Generation %d is live again; writes paused for %s. "+
+		"Generation %d is the previous one now: run 'callboard rollback' to switch back to it.",
+		result.Generation, milliseconds(result.WritePause), result.Replaced)
+	lines := slices.Concat(unreadableLines(result.Unreadable), []string{line}, withoutNoticesLines(result.MessagesWithoutNotices))
+	return c.print(streams.Out, result, lines...)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 
 	"callboard/cmd/secrets"
 	"callboard/internal/run"
@@ -39,10 +38,10 @@ func (c *secretsCreateCommand) Run(streams run.Streams) error {
 		return fmt.Errorf("secrets: %w", err)
 	}
 	done := createdSecrets{Folder: c.Dir, Created: append([]string{}, result.Created...), Kept: append([]string{}, result.Kept...)}
-	return c.print(streams.Out, done, done.write)
+	return c.print(streams.Out, done, done.lines()...)
 }
 
-func (s createdSecrets) write(w io.Writer) error {
+func (s createdSecrets) lines() []string {
 	lines := []string{fmt.Sprintf("Secrets in %s: %d created, %d kept.", s.Folder, len(s.Created), len(s.Kept))}
 	for _, name := range s.Created {
 		lines = append(lines, "created  "+name)
@@ -50,5 +49,5 @@ func (s createdSecrets) write(w io.Writer) error {
 	for _, name := range s.Kept {
 		lines = append(lines, "kept     "+name)
 	}
-	return writeLines(w, lines...)
+	return lines
 }

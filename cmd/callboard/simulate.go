@@ -41,10 +41,8 @@ func (c *simulateCommand) Run(ctx context.Context, streams run.Streams) error {
 		if err != nil {
 			return fmt.Errorf("%w\nEvents published before: %d", err, done.Events)
 		}
-		return c.print(streams.Out, done, func(w io.Writer) error {
-			return writeLines(w, fmt.Sprintf("Published %d events of %d calls in %s.",
-				done.Events, done.Calls, time.Since(started).Round(time.Millisecond)))
-		})
+		return c.print(streams.Out, done, fmt.Sprintf("Published %d events of %d calls in %s.",
+			done.Events, done.Calls, time.Since(started).Round(time.Millisecond)))
 	})
 }
 

@@ -85,21 +85,15 @@ func (c *statusCommand) watch(ctx context.Context, w io.Writer, source status.So
 }
 
 func (c *statusCommand) write(w io.Writer, r status.Report) error {
-	return c.print(w, r, func(w io.Writer) error { return writeStatus(w, r) })
+	return c.print(w, r, statusLines(r)...)
 }
 
-func writeStatus(w io.Writer, r status.Report) error {
-	if err := table(w, partitionRows(r)); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
+func statusLines(r status.Report) []string {
+	lines := append(table(partitionRows(r)), "")
 	if r.MessageCounts != nil {
-		if err := table(w, messageCountRows(r)); err != nil {
-			return err
-		}
-		fmt.Fprintln(w)
+		lines = append(append(lines, table(messageCountRows(r))...), "")
 	}
-	return writeLines(w, slices.Concat(generationLines(r), reasonLines(r), serverLines(r.Server), []string{summaryLine(r)}, problemLines(r))...)
+	return slices.Concat(lines, generationLines(r), reasonLines(r), serverLines(r.Server), []string{summaryLine(r)}, problemLines(r))
 }
 
 func partitionRows(r status.Report) [][]string {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"testing"
 	"time"
 
@@ -61,11 +60,7 @@ PROBLEM: generation 3 is live and was built by another release: run 'callboard r
 `
 
 func TestStatus_Text(t *testing.T) {
-	var out bytes.Buffer
-	if err := writeStatus(&out, problemReport()); err != nil {
-		t.Fatal(err)
-	}
-	if out.String() != problemReportText {
-		t.Errorf("output =\n%s\nwant\n%s", &out, problemReportText)
+	if out := asText(statusLines(problemReport())); out != problemReportText {
+		t.Errorf("output =\n%s\nwant\n%s", out, problemReportText)
 	}
 }

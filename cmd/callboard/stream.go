@@ -52,7 +52,7 @@ func (c *streamCreateCommand) Run(ctx context.Context, streams run.Streams) erro
 		if err != nil {
 			return err
 		}
-		return c.print(streams.Out, created, func(w io.Writer) error { return c.write(w, created) })
+		return c.print(streams.Out, created, c.lines(created)...)
 	})
 }
 
@@ -67,9 +67,7 @@ func (c *streamCreateCommand) createWithRetries(ctx context.Context, js jetstrea
 		if err == nil || ctx.Err() != nil || !withoutLeader(err) || time.Since(began) > leaderTimeout {
 			return created, err
 		}
-		if err := writeLines(out, "JetStream does not answer yet, trying again: "+err.Error()); err != nil {
-			return created, err
-		}
+		fmt.Fprintln(out, "JetStream does not answer yet, trying again:", err)
 	}
 }
 
@@ -138,18 +136,18 @@ func (c *streamCreateCommand) matches(running jetstream.StreamConfig) error {
 	return nil
 }
 
-func (c *streamCreateCommand) write(w io.Writer, created createdStreams) error {
+func (c *streamCreateCommand) lines(created createdStreams) []string {
 	done := createdOrExists(created.Stream)
 	if created.Identity {
 		done = "has an identity now"
 	}
-	return writeLines(w,
+	return []string{
 		fmt.Sprintf("Stream %s (partitions: %d, replicas: %d): %s.", c.Stream.Name, c.Partitions, c.Replicas, done),
 		fmt.Sprintf("Bucket %s: %s.", events.TranscriptBucket, createdOrExists(created.Bucket)),
 		fmt.Sprintf("Stream %s: %s.", journal.StreamName, createdOrExists(created.Keys)),
 		fmt.Sprintf("Stream %s: %s.", audit.StreamName, createdOrExists(created.Audit)),
 		fmt.Sprintf("Stream %s: %s.", limit.StreamName, createdOrExists(created.Limits)),
-	)
+	}
 }
 
 func createdOrExists(created bool) string {
@@ -178,12 +176,11 @@ func (c *streamCheckCommand) Run(ctx context.Context, streams run.Streams) error
 		if err != nil {
 			return err
 		}
-		err = c.print(streams.Out, found, func(w io.Writer) error {
-			if len(found.Unsafe) == 0 {
-				return writeLines(w, "Stream "+found.Stream+" is safe.")
-			}
-			return writeLines(w, found.Unsafe...)
-		})
+		lines := found.Unsafe
+		if len(lines) == 0 {
+			lines = []string{"Stream " + found.Stream + " is safe."}
+		}
+		err = c.print(streams.Out, found, lines...)
 		if err == nil && len(found.Unsafe) > 0 {
 			err = run.ErrFailed
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/google/uuid"
@@ -39,7 +38,7 @@ func (c *verifyCommand) Run(ctx context.Context, streams run.Streams) error {
 		return err
 	}
 	if c.JSON || !found.OtherDefinition {
-		if err := c.print(streams.Out, found, func(w io.Writer) error { return c.write(w, found) }); err != nil {
+		if err := c.print(streams.Out, found, c.lines(found)...); err != nil {
 			return err
 		}
 	}
@@ -63,18 +62,15 @@ func unknownSystem(system uuid.UUID) error {
 	return fmt.Errorf("no messages and no rows found of %s\nCheck the phone system's id", systemName(system))
 }
 
-func (c *verifyCommand) write(w io.Writer, found rebuild.Comparison) error {
+func (c *verifyCommand) lines(found rebuild.Comparison) []string {
 	if c.unknown(found) {
 		return nil
-	}
-	if err := writeComparison(w, found, verifyWords()); err != nil {
-		return err
 	}
 	line := fmt.Sprintf("No differences: %d rows compared.", found.Rows)
 	if found.Differs() {
 		line = correction(found)
 	}
-	return writeLines(w, line)
+	return append(comparisonLines(found, verifyWords()), line)
 }
 
 // correction says what corrects the differences. A repair rebuilds the rows of one phone system, and neither tables nor the message

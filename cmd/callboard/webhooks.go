@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/user"
 	"strconv"
@@ -116,7 +115,7 @@ func (c *webhooksListCommand) Run(ctx context.Context, streams run.Streams) erro
 			return err
 		}
 		list := map[string][]registry.Endpoint{"endpoints": endpoints}
-		return c.print(streams.Out, list, func(w io.Writer) error { return writeEndpoints(w, endpoints) })
+		return c.print(streams.Out, list, endpointsLines(endpoints)...)
 	})
 }
 
@@ -144,5 +143,5 @@ func (o output) show(ctx context.Context, r *registry.Registry, id uuid.UUID, st
 	if err != nil {
 		return err
 	}
-	return o.print(streams.Out, detail, func(w io.Writer) error { return writeEndpoint(w, detail) })
+	return o.print(streams.Out, detail, endpointLines(detail)...)
 }

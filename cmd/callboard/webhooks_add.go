@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/google/uuid"
@@ -172,16 +171,16 @@ func (c *webhooksAddCommand) printAdded(ctx context.Context, r *registry.Registr
 		return fmt.Errorf("%w: %w\n%s", errNotShown, err, lostSecret(candidate.ID()))
 	}
 	added := addedEndpoint{e.ID, e.URL, e.Name, e.Target, e.Kinds, e.State, candidate.Secret().Reveal(), e.CreatedAt}
-	return c.printSecret(streams.Out, added, added.write, lostSecret(e.ID))
+	return c.printSecret(streams.Out, added, added.lines(), lostSecret(e.ID))
 }
 
-func (a addedEndpoint) write(w io.Writer) error {
-	return writeLines(w,
+func (a addedEndpoint) lines() []string {
+	return []string{
 		a.Secret,
 		"",
 		"This is the secret with which the receiver verifies requests. It can't be shown again; 'webhooks rotate' makes another.",
 		fmt.Sprintf("Endpoint %s is %s. It receives what becomes fetchable from now on.", a.ID, a.State),
-	)
+	}
 }
 
 type webhooksSetCommand struct {

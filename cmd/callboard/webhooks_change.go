@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,13 +31,11 @@ type changedEndpoint struct {
 
 // printState prints the state of an endpoint after a command.
 func (c *endpointChange) printState(streams run.Streams, state registry.State, skipped *int64) error {
-	return c.print(streams.Out, changedEndpoint{c.ID, state, skipped}, func(w io.Writer) error {
-		lines := []string{fmt.Sprintf("Endpoint %s is %s.", c.ID, state)}
-		if skipped != nil {
-			lines = append(lines, fmt.Sprintf("Deliveries skipped: %d.", *skipped))
-		}
-		return writeLines(w, lines...)
-	})
+	lines := []string{fmt.Sprintf("Endpoint %s is %s.", c.ID, state)}
+	if skipped != nil {
+		lines = append(lines, fmt.Sprintf("Deliveries skipped: %d.", *skipped))
+	}
+	return c.print(streams.Out, changedEndpoint{c.ID, state, skipped}, lines...)
 }
 
 type webhooksPauseCommand struct{ endpointChange }
@@ -130,6 +127,6 @@ func (c *webhooksRotateCommand) Run(ctx context.Context, streams run.Streams) er
 			return err
 		}
 		done := rotated{c.ID, secret.Reveal(), time.Now().Add(c.Overlap).UTC().Truncate(time.Second)}
-		return c.printSecret(streams.Out, done, done.write, lostSecret(c.ID))
+		return c.printSecret(streams.Out, done, done.lines(), lostSecret(c.ID))
 	})
 }

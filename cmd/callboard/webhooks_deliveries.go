@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/google/uuid"
@@ -53,7 +52,7 @@ func (c *webhooksDeliveriesCommand) Run(ctx context.Context, streams run.Streams
 		if more {
 			fmt.Fprintf(streams.Err, "Only the newest %d are listed. Use --limit to list more.\n", c.Limit)
 		}
-		return c.print(streams.Out, deliveryList{deliveries, more}, func(w io.Writer) error { return writeDeliveries(w, deliveries) })
+		return c.print(streams.Out, deliveryList{deliveries, more}, deliveriesLines(deliveries)...)
 	})
 }
 
@@ -86,9 +85,7 @@ func (c *webhooksRedeliverCommand) Run(ctx context.Context, streams run.Streams)
 		if err != nil {
 			return err
 		}
-		return c.print(streams.Out, map[string]int{"redelivered": count}, func(w io.Writer) error {
-			return writeLines(w, fmt.Sprintf("Deliveries that are sent again: %d.", count))
-		})
+		return c.print(streams.Out, map[string]int{"redelivered": count}, fmt.Sprintf("Deliveries that are sent again: %d.", count))
 	})
 }
 
@@ -146,6 +143,6 @@ func (c *webhooksReplayCommand) Run(ctx context.Context, streams run.Streams) er
 			return err
 		}
 		done := replayed{count, c.DryRun}
-		return c.print(streams.Out, done, func(w io.Writer) error { return writeLines(w, done.lines()...) })
+		return c.print(streams.Out, done, done.lines()...)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -12,13 +11,14 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
-	"callboard/cmd/selfsigned"
 	"callboard/events/webhook"
 	"callboard/internal/run"
+	"callboard/internal/run/selfsigned"
 )
 
 type webhooksListenCommand struct {
@@ -40,35 +40,39 @@ func (c *webhooksListenCommand) Run(ctx context.Context, streams run.Streams) er
 	if err != nil {
 		return err
 	}
-	certificate, err := c.certificate(host)
+
+	// Without a file for it, the certificate is new.
+	file := c.Pair
+	if file == "" {
+		dir, err := os.MkdirTemp("", "callboard-webhooks-")
+		if err != nil {
+			return fmt.Errorf("certificate: %w", err)
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		file = filepath.Join(dir, "listen.pem")
+	}
+	certificate, err := selfsigned.Load(file, host, time.Now())
 	if err != nil {
 		return err
 	}
-	file, err := c.writeCertificate(certificate)
-	if err != nil {
-		return err
+	if c.CA != "" {
+		file = c.CA
+		if err := os.WriteFile(file, selfsigned.PEM(certificate), 0o600); err != nil {
+			return fmt.Errorf("certificate: %w", err)
+		}
 	}
-	if c.CA == "" && c.Pair == "" {
-		defer func() { _ = os.Remove(file) }()
-	}
+
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
 	started := listening{URL: "https://" + listener.Addr().String() + "/", CA: file}
-	if err := c.print(streams.Out, started, func(w io.Writer) error { return writeLines(w, started.lines()...) }); err != nil {
+	if err := c.print(streams.Out, started, started.lines()...); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	return c.serve(ctx, streams.Out, tls.NewListener(listener, &tls.Config{
 		Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12,
 	}))
-}
-
-func (c *webhooksListenCommand) certificate(host string) (tls.Certificate, error) {
-	if c.Pair != "" {
-		return selfsigned.Load(c.Pair, host, time.Now())
-	}
-	return selfsigned.New(host, time.Now())
 }
 
 // serve ends when ctx ends, or with an error.
@@ -103,28 +107,6 @@ func (l listening) lines() []string {
 		"The certificate is in " + l.CA + ".",
 		"Set CALLBOARD_WEBHOOK_CA_FILE to it and CALLBOARD_WEBHOOK_ALLOW_NETWORKS to the network of this address where the program webhooks runs.",
 	}
-}
-
-func (c *webhooksListenCommand) writeCertificate(certificate tls.Certificate) (file string, err error) {
-	content := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]})
-	if c.CA != "" {
-		if err := os.WriteFile(c.CA, content, 0o600); err != nil {
-			return "", fmt.Errorf("certificate: %w", err)
-		}
-		return c.CA, nil
-	}
-	if c.Pair != "" {
-		return c.Pair, nil
-	}
-	temporary, err := os.CreateTemp("", "callboard-webhooks-*.pem")
-	if err != nil {
-		return "", fmt.Errorf("certificate: %w", err)
-	}
-	_, err = temporary.Write(content)
-	if err = errors.Join(err, temporary.Close()); err != nil {
-		return "", fmt.Errorf("certificate: %w", err)
-	}
-	return temporary.Name(), nil
 }
 
 // hookReceiver answers and prints webhooks.
@@ -174,7 +156,7 @@ func (h *hookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_ = h.print(h.out, got, func(w io.Writer) error { return writeLines(w, got.line()) })
+	_ = h.print(h.out, got, got.line())
 }
 
 func (r received) line() string {

@@ -114,5 +114,5 @@ func TestWebhooks_ListenWithCertificate(t *testing.T) {
 			t.Error("the certificate has changed, want that of the file")
 		}
 	}
-	expectUsageErrors(t, nil, []string{"webhooks", "listen", "--certificate", filepath.Join(file, "listen.pem")})
+	expect(t, nil, 1, "certificate .*: not a directory", "webhooks", "listen", "--certificate", filepath.Join(file, "listen.pem"))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -55,9 +54,9 @@ func timesText(e registry.Endpoint) string {
 	return fmt.Sprintf("%d / %d ms", *e.P50, *e.P99)
 }
 
-func writeEndpoints(w io.Writer, endpoints []registry.Endpoint) error {
+func endpointsLines(endpoints []registry.Endpoint) []string {
 	if len(endpoints) == 0 {
-		return writeLines(w, "No webhook endpoints. Run 'callboard webhooks add' to add one.")
+		return []string{"No webhook endpoints. Run 'callboard webhooks add' to add one."}
 	}
 	rows := [][]string{{"ID", "NAME", "STATE", "URL", "TARGET", "WAITING", "DEAD", "LAST SUCCESS", "LAST FAILURE", "SUCCESS 24 H", "P50 / P99"}}
 	for _, e := range endpoints {
@@ -67,10 +66,10 @@ func writeEndpoints(w io.Writer, endpoints []registry.Endpoint) error {
 			rateText(e.SuccessRate), timesText(e),
 		})
 	}
-	return table(w, rows)
+	return table(rows)
 }
 
-func writeEndpoint(w io.Writer, d registry.Detail) error {
+func endpointLines(d registry.Detail) []string {
 	rows := [][]string{
 		{"id", d.ID.String()},
 		{"name", printable(d.Name)},
@@ -90,24 +89,22 @@ func writeEndpoint(w io.Writer, d registry.Detail) error {
 	for _, s := range d.Secrets {
 		rows = append(rows, []string{"secret", s.ID.String() + ", created " + instant(s.CreatedAt) + ", expires " + instantOr(s.ExpiresAt, "never")})
 	}
-	if err := table(w, rows); err != nil || len(d.Changes) == 0 {
-		return err
-	}
-	if err := writeLines(w, "", "The newest changes:", ""); err != nil {
-		return err
+	lines := table(rows)
+	if len(d.Changes) == 0 {
+		return lines
 	}
 	rows = [][]string{{"TIME", "BY", "COMMAND", "AFTER"}}
 	for _, change := range d.Changes {
 		rows = append(rows, []string{instant(change.At), printable(change.By), change.Command, printable(string(change.After))})
 	}
-	return table(w, rows)
+	return append(append(lines, "", "The newest changes:", ""), table(rows)...)
 }
 
-func (r rotated) write(w io.Writer) error {
-	return writeLines(w,
+func (r rotated) lines() []string {
+	return []string{
 		r.Secret, "", "This is the new secret. Save it now: it can't be shown again.",
 		fmt.Sprintf("Requests are signed with the old one too until %s.", instant(r.OldExpiresAt)),
-	)
+	}
 }
 
 func (r replayed) lines() []string {
@@ -118,9 +115,9 @@ func (r replayed) lines() []string {
 	return []string{fmt.Sprintf("Events that are sent again: %s, over %s.", grouped(r.Events), seconds.Round(time.Second))}
 }
 
-func writeDeliveries(w io.Writer, deliveries []registry.Delivery) error {
+func deliveriesLines(deliveries []registry.Delivery) []string {
 	if len(deliveries) == 0 {
-		return writeLines(w, "No deliveries.")
+		return []string{"No deliveries."}
 	}
 	rows := [][]string{{"DELIVERY", "CREATED", "KIND", "CALL", "EVENT", "STATE", "CAUSE", "ATTEMPTS", "LAST OUTCOME", "NEXT"}}
 	for _, d := range deliveries {
@@ -129,7 +126,7 @@ func writeDeliveries(w io.Writer, deliveries []registry.Delivery) error {
 			strconv.Itoa(len(d.Attempts)), outcomeText(d.Attempts), instantOr(d.NextAt, "-"),
 		})
 	}
-	return table(w, rows)
+	return table(rows)
 }
 
 // outcomeText is the outcome of the last attempt.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"callboard/events/webhook"
@@ -35,7 +34,7 @@ func (c *webhooksTestCommand) Run(ctx context.Context, streams run.Streams) erro
 		if err != nil {
 			return err
 		}
-		if err := c.print(streams.Out, trial, func(w io.Writer) error { return writeLines(w, trialText(trial)) }); err != nil {
+		if err := c.print(streams.Out, trial, trialText(trial)); err != nil {
 			return err
 		}
 		if !trial.OK() {

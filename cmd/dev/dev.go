@@ -14,13 +14,13 @@ import (
 	"callboard/cmd/program/readapi"
 	"callboard/cmd/program/webhooks"
 	"callboard/cmd/progress"
-	"callboard/cmd/selfsigned"
 	"callboard/events"
 	"callboard/events/audit"
 	"callboard/events/journal"
 	"callboard/events/sample"
 	"callboard/internal/run"
 	"callboard/internal/run/connection"
+	"callboard/internal/run/selfsigned"
 	"callboard/internal/run/setting"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"callboard/cmd/selfsigned"
+	"callboard/internal/run/selfsigned"
 )
 
 // receiver is the host name of a receiver of webhooks in the senders' network.

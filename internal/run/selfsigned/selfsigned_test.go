@@ -1,4 +1,4 @@
-package selfsigned_test
+package selfsigned
 
 import (
 	"bytes"
@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"callboard/cmd/selfsigned"
 )
 
 // A stored certificate stays the same until it expires.
@@ -16,7 +14,7 @@ func TestLoad(t *testing.T) {
 	file, now := filepath.Join(t.TempDir(), "listen.pem"), time.Now()
 	load := func(at time.Time) tls.Certificate {
 		t.Helper()
-		certificate, err := selfsigned.Load(file, "hooks.test", at)
+		certificate, err := Load(file, "hooks.test", at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +36,7 @@ func TestLoad(t *testing.T) {
 	if err := os.WriteFile(file, []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := selfsigned.Load(file, "", now); err == nil {
+	if _, err := Load(file, "", now); err == nil {
 		t.Error("a damaged file: error = nil, want one")
 	}
 }

@@ -20,38 +20,38 @@ import (
 
 const validDays = 30
 
-// New returns a certificate for a host and for this machine that is its own authority. An empty host adds none.
-func New(host string, now time.Time) (tls.Certificate, error) {
-	certificate, err := sign(host, now)
+// Load returns the certificate of a file. If there is none, or an expired one, it creates one for a host and for this machine,
+// which is its own authority, and stores it with its key. An empty host adds none.
+func Load(file, host string, now time.Time) (tls.Certificate, error) {
+	certificate, err := tls.LoadX509KeyPair(file, file)
+	if err == nil && now.Before(certificate.Leaf.NotAfter.AddDate(0, 0, -1)) {
+		return certificate, nil
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		certificate, err = create(file, host, now)
+	}
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("certificate: %w", err)
+		return tls.Certificate{}, fmt.Errorf("certificate %s: %w", file, err)
 	}
 	return certificate, nil
 }
 
-// Load returns the certificate of a file. If there is none, or an expired one, it creates one with [New] and stores it with its key.
-func Load(file, host string, now time.Time) (tls.Certificate, error) {
-	certificate, err := tls.LoadX509KeyPair(file, file)
-	switch {
-	case err == nil && now.Before(certificate.Leaf.NotAfter.AddDate(0, 0, -1)):
-		return certificate, nil
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return tls.Certificate{}, fmt.Errorf("certificate %s: %w", file, err)
-	}
-	if certificate, err = New(host, now); err != nil {
-		return tls.Certificate{}, err
+func create(file, host string, now time.Time) (tls.Certificate, error) {
+	certificate, err := sign(host, now)
+	if err != nil {
+		return certificate, err
 	}
 	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("certificate %s: %w", file, err)
+		return certificate, err
 	}
-	content := append(
-		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...)
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		return tls.Certificate{}, fmt.Errorf("certificate: %w", err)
-	}
-	return certificate, nil
+	content := append(PEM(certificate), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...)
+	return certificate, os.WriteFile(file, content, 0o600)
+}
+
+// PEM returns the certificate without its key, in PEM.
+func PEM(certificate tls.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]})
 }
 
 func sign(host string, now time.Time) (tls.Certificate, error) {
