@@ -18,9 +18,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"callboard/internal/run/connection"
 	auditstream "callboard/events/audit"
 	"callboard/events/eventstest"
+	"callboard/internal/run/connection"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
 	"callboard/readapi/audit"

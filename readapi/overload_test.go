@@ -18,9 +18,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"callboard/internal/run"
 	auditstream "callboard/events/audit"
 	"callboard/events/eventstest"
+	"callboard/internal/run"
 	"callboard/readapi/access"
 	"callboard/readapi/audit"
 	"callboard/schema/schematest"

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"callboard/internal/run/connection"
 	"callboard/events/eventstest"
+	"callboard/internal/run/connection"
 	"callboard/readapi/freshness"
 	"callboard/schema"
 	"callboard/schema/schematest"
