@@ -21,7 +21,7 @@ import (
 type backupCommand struct {
 	output
 	Dir      string `arg:"" type:"path" help:"The folder of all backups. The backup becomes a folder in it, named after the time."`
-	Keep     int    `placeholder:"N" help:"Remove the oldest backups in the folder, so that N stay. Default: keep all."`
+	Keep     int    `type:"count" min:"0" placeholder:"N" example:"7" help:"Remove the oldest backups in the folder, so that N stay. Default: keep all."`
 	KeysOnly bool   `help:"Write only the list of keys, to keys.json in the folder: 'restore --keys' needs a recent one. Run it every minute."`
 	Audit    bool   `default:"true" negatable:"" help:"Include the audit: the stored entries and the stream of entries."`
 	projectionServers
@@ -29,9 +29,6 @@ type backupCommand struct {
 
 // Run writes a backup.
 func (c *backupCommand) Run(ctx context.Context, streams run.Streams) error {
-	if c.Keep < 0 {
-		return &run.UsageError{Detail: "--keep must not be negative"}
-	}
 	if c.KeysOnly {
 		return c.writeKeys(ctx, streams.Out)
 	}

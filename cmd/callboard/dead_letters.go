@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"callboard/cmd/progress"
 	"callboard/internal/run"
 	"callboard/internal/run/setting"
 	"callboard/projector/deadletter"
@@ -73,25 +74,13 @@ func withPublishAdvice(err error) error {
 type deadLettersListCommand struct {
 	output
 	All      bool             `help:"List resolved dead letters too: applied, stale, ignored and dropped ones."`
-	Limit    int              `default:"100" help:"The maximum number to list, up to 10000."`
+	Limit    int              `type:"count" min:"1" max:"10000" default:"100" help:"The maximum number to list, up to 10000."`
 	Reason   string           `placeholder:"TEXT" help:"Only those whose reason contains this text."`
 	Postgres setting.Postgres `embed:""`
 }
 
-const maxListed = 10_000
-
-func checkLimit(limit int) error {
-	if limit < 1 || limit > maxListed {
-		return &run.UsageError{Detail: fmt.Sprintf("--limit must be between 1 and %d", maxListed)}
-	}
-	return nil
-}
-
 // Run lists dead letters. The note that the list was cut goes to standard error, since a program may read the list.
 func (c *deadLettersListCommand) Run(ctx context.Context, streams run.Streams) error {
-	if err := checkLimit(c.Limit); err != nil {
-		return err
-	}
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		page, err := deadletter.List(ctx, pool, deadletter.Query{Resolved: c.All, Reason: c.Reason, Limit: c.Limit})
 		if err != nil {
@@ -183,18 +172,25 @@ func (c *deadLettersRetryCommand) Run(ctx context.Context, streams run.Streams) 
 }
 
 func (c *deadLettersRetryCommand) retry(ctx context.Context, streams run.Streams, source status.Source, selected deadletter.Selection) error {
-	shown := newDelayedProgress(streams.Err)
-	defer shown.close()
-	retrier := deadletter.Retrier{Pool: source.Pool, JetStream: source.JetStream, Stream: source.Stream, OnPublished: shown.published}
+	display := progress.New(streams.Err)
+	defer display.Close()
+	publishing := display.Start("publishing", "dead letters", 0)
+	retrier := deadletter.Retrier{
+		Pool: source.Pool, JetStream: source.JetStream, Stream: source.Stream, OnPublished: func(done, total int) {
+			publishing.SetTotal(int64(total))
+			publishing.Set(int64(done))
+		},
+	}
 	retries, err := retrier.Retry(ctx, selected)
+	publishing.Finish()
 	if err != nil {
 		return withPublished(ctx, withDeadLetterAdvice(err), len(retries.Published))
 	}
-	results, err := c.wait(ctx, shown, source, retries.Published)
+	results, err := c.wait(ctx, display, source, retries.Published)
 	if err != nil {
 		return withPublished(ctx, err, len(retries.Published))
 	}
-	shown.close()
+	display.Close()
 	all := append([]deadletter.Result{}, slices.Concat(retries.AlreadyResolved, retries.TooLarge, results)...)
 	done := retryResults{Results: all, NotRetryable: retries.NotRetryable}
 	if err := c.print(streams.Out, done, c.lines(done)...); err != nil {
@@ -217,7 +213,7 @@ func withPublished(ctx context.Context, err error, published int) error {
 	return fmt.Errorf("%w\nPublished again before: %d dead letters. Projectors apply them", err, published)
 }
 
-func (c *deadLettersRetryCommand) wait(ctx context.Context, shown *delayedProgress, source status.Source, ids []int64) ([]deadletter.Result, error) {
+func (c *deadLettersRetryCommand) wait(ctx context.Context, display *progress.Display, source status.Source, ids []int64) ([]deadletter.Result, error) {
 	if c.NoWait {
 		results := make([]deadletter.Result, len(ids))
 		for i, id := range ids {
@@ -225,8 +221,9 @@ func (c *deadLettersRetryCommand) wait(ctx context.Context, shown *delayedProgre
 		}
 		return results, nil
 	}
+	waiting := display.Start("waiting for the projectors", "dead letters", int64(len(ids)))
 	return deadletter.Wait(ctx, source.Pool, ids, deadletter.WaitOptions{
-		Timeout: c.Timeout, StopReasons: source.StopReasons, OnProgress: func(done int) { shown.decided(done, len(ids)) },
+		Timeout: c.Timeout, StopReasons: source.StopReasons, OnProgress: func(done int) { waiting.Set(int64(done)) },
 	})
 }
 

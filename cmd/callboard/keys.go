@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events/journal"
 	"callboard/internal/run"
@@ -212,15 +213,12 @@ type keysAuditCommand struct {
 	output
 	ID       uuid.UUID        `arg:"" help:"The key's id, from 'keys list'."`
 	Since    time.Duration    `min:"1s" default:"1h" help:"How far to look back, such as 90m, 24h or 7d."`
-	Limit    int              `default:"1000" help:"The maximum number of requests to list, up to 10000."`
+	Limit    int              `type:"count" min:"1" max:"10000" default:"1000" help:"The maximum number of requests to list, up to 10000."`
 	Postgres setting.Postgres `embed:""`
 }
 
 // Run lists a key's requests. The note that the list was cut goes to standard error, since a program may read the list.
 func (c *keysAuditCommand) Run(ctx context.Context, streams run.Streams) error {
-	if err := checkLimit(c.Limit); err != nil {
-		return err
-	}
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		key, err := keyRegistry(pool).Show(ctx, c.ID)
 		if err != nil {
@@ -236,4 +234,34 @@ func (c *keysAuditCommand) Run(ctx context.Context, streams run.Streams) error {
 		}
 		return c.print(streams.Out, entries, auditLines(since, key.Record, entries)...)
 	})
+}
+
+// recordEnd records when a key ends. It connects to NATS only now: without NATS, a key can be revoked in the database.
+func recordEnd(ctx context.Context, nats setting.NATS, registry *access.Registry, key access.Record) error {
+	return withStream(nats, func(js jetstream.JetStream) error { return publishEnd(ctx, js, registry, key) })
+}
+
+// maxEnds limits how often an end is published that changes meanwhile.
+const maxEnds = 10
+
+// publishEnd publishes when a key ends, until the database says the same afterwards. That has two reasons. Another command may have ended the
+// key earlier, and its entry must not be replaced by this one. And the database may have failed over to a standby that lacks the end, after
+// the projector had read the journal.
+func publishEnd(ctx context.Context, js jetstream.JetStream, registry *access.Registry, key access.Record) error {
+	end := journal.Entry{ID: key.ID, RevokedAt: key.RevokedAt, ExpiresAt: key.ExpiresAt}
+	for range maxEnds {
+		if err := journal.Publish(ctx, js, end); err != nil {
+			return err
+		}
+		now, err := registry.Withdraw(ctx, end.ID, end.RevokedAt, end.ExpiresAt)
+		if err != nil {
+			return err
+		}
+		published := end
+		end.RevokedAt, end.ExpiresAt = now.RevokedAt, now.ExpiresAt
+		if end.Same(published) {
+			return nil
+		}
+	}
+	return fmt.Errorf("other commands have changed the key's end %d times meanwhile", maxEnds)
 }

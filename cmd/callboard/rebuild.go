@@ -61,10 +61,8 @@ type dryRunResult struct {
 
 func (c *rebuildCommand) dryRun(ctx context.Context, streams run.Streams, s session) error {
 	s.interrupted = nothingChanged
-	var found rebuild.Comparison
-	err := s.run(ctx, func(config rebuild.Config) (err error) {
-		found, err = rebuild.Verify(ctx, config, uuid.NullUUID{})
-		return err
+	found, err := runSession(ctx, s, func(ctx context.Context, config rebuild.Config) (rebuild.Comparison, error) {
+		return rebuild.Verify(ctx, config, uuid.NullUUID{})
 	})
 	if err != nil {
 		return err
@@ -113,19 +111,18 @@ type rebuildResult struct {
 
 func (c *rebuildCommand) rebuild(ctx context.Context, streams run.Streams, s session) error {
 	s.interrupted, s.unconfirmed, s.changes = "The live generation is unchanged. Run the command again to resume", seeWhichIsLive, true
-	var done rebuildResult
 	var before, after []status.Generation
 	started := time.Now()
-	err := s.run(ctx, func(config rebuild.Config) (err error) {
+	done, err := runSession(ctx, s, func(ctx context.Context, config rebuild.Config) (done rebuildResult, err error) {
 		if before, err = status.Generations(ctx, config.Database, schema.Definition()); err != nil {
-			return err
+			return done, err
 		}
 		if done.Result, err = rebuild.Run(ctx, config, c.Keep); err != nil {
-			return err
+			return done, err
 		}
 		done.Seconds = time.Since(started).Seconds()
 		after, err = status.Generations(ctx, config.Database, schema.Definition())
-		return err
+		return done, err
 	})
 	if err != nil && done.Generation != 0 {
 		if errors.Is(err, errInterrupted) {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"callboard/cmd/progress"
 	"callboard/internal/run"
 	"callboard/internal/run/setting"
 	"callboard/projector/rebuild"
@@ -39,18 +41,19 @@ const nothingChanged = "Nothing was changed"
 // buildMemory is what the process of a second writer takes: messages of the feed, and batches in work.
 const buildMemory = 400 << 20
 
-// run does the work. The progress display is closed when run returns.
-func (s session) run(ctx context.Context, work func(rebuild.Config) error) error {
+// runSession does work on the projection of a session, and returns its result. The progress display is closed when it returns.
+func runSession[T any](ctx context.Context, s session, work func(context.Context, rebuild.Config) (T, error)) (done T, err error) {
 	run.LimitMemory(buildMemory)
-	err := withServers(ctx, s.servers.NATS, s.servers.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
+	err = withServers(ctx, s.servers.NATS, s.servers.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) (err error) {
 		shown := newRebuildProgress(s.errs)
 		defer shown.close()
-		return s.withAdvice(work(s.config(js, pool, shown)))
+		done, err = work(ctx, s.config(js, pool, shown))
+		return s.withAdvice(err)
 	})
 	if err != nil && ctx.Err() != nil && !outlastsInterruption(err) {
-		return fmt.Errorf("%w\n%s", errInterrupted, s.interrupted)
+		err = fmt.Errorf("%w\n%s", errInterrupted, s.interrupted)
 	}
-	return err
+	return done, err
 }
 
 func (s session) config(js jetstream.JetStream, pool *pgxpool.Pool, shown *rebuildProgress) rebuild.Config {
@@ -88,4 +91,60 @@ const seeWhichIsLive = "Run 'callboard status' to see which generation is live, 
 func outlastsInterruption(err error) bool {
 	return errors.Is(err, rebuild.ErrDiskFull) || errors.Is(err, rebuild.ErrNotDropped) ||
 		errors.Is(err, rebuild.ErrUnconfirmed) || errors.Is(err, errNotShown)
+}
+
+// rebuildProgress shows the steps of a rebuild. Its methods may be called from several goroutines.
+type rebuildProgress struct {
+	mu      sync.Mutex
+	display *progress.Display
+	step    rebuild.Step
+	task    *progress.Task // of the step; nil before the first
+	done    int64          // of the task
+}
+
+func newRebuildProgress(w io.Writer) *rebuildProgress {
+	return &rebuildProgress{display: progress.New(w)}
+}
+
+func (p *rebuildProgress) close() { p.display.Close() }
+
+// set shows the current step.
+func (p *rebuildProgress) set(now rebuild.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.step != now.Step {
+		p.start(now.Step, now.Total)
+	}
+	p.done = max(p.done, now.Done)
+	p.task.SetTotal(now.Total)
+	p.task.Set(p.done)
+}
+
+// waiting shows why the rebuild waits; an empty text removes it.
+func (p *rebuildProgress) waiting(why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.task == nil {
+		p.start(rebuild.StepPlan, 0)
+	}
+	p.task.SetNote(why)
+}
+
+// start ends the current step and shows the next.
+func (p *rebuildProgress) start(step rebuild.Step, total int64) {
+	if p.task != nil {
+		p.task.Finish()
+	}
+	name, unit := stepWords(step)
+	p.step, p.done = step, 0
+	p.task = p.display.Start(name, unit, total)
+}
+
+// stepWords are the name of a step and the unit that it counts.
+func stepWords(step rebuild.Step) (name, unit string) {
+	words := map[rebuild.Step][2]string{
+		rebuild.StepPlan: {"planning"}, rebuild.StepLoad: {"loading", "messages"}, rebuild.StepIndex: {"indexing", "statements"},
+		rebuild.StepCompare: {"comparing", "tables"}, rebuild.StepSwitch: {"switching"}, rebuild.StepDrop: {"dropping"},
+	}[step]
+	return words[0], words[1]
 }

@@ -51,10 +51,8 @@ func (c *repairCommand) Run(ctx context.Context, streams run.Streams) error {
 		servers: c.projectionServers, options: c.buildOptions, errs: streams.Err, changes: true,
 		interrupted: nothingChanged, unconfirmed: "Run the command again: it can be repeated",
 	}
-	var done rebuild.RepairResult
-	err := s.run(ctx, func(config rebuild.Config) (err error) {
-		done, err = rebuild.Repair(ctx, config, c.System.id)
-		return err
+	done, err := runSession(ctx, s, func(ctx context.Context, config rebuild.Config) (rebuild.RepairResult, error) {
+		return rebuild.Repair(ctx, config, c.System.id)
 	})
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ type restoreCommand struct {
 	Path          string           `arg:"" name:"dir" type:"path" help:"The folder of one backup."`
 	Keys          string           `xor:"keys" type:"path" placeholder:"FILE" help:"The newest list of keys, from 'callboard backup DIR --keys-only' or 'callboard keys list --json'. Keys that it shows as revoked, or as ending earlier than in the backup, are ended again."`
 	AcceptRevoked bool             `xor:"keys" help:"Restore the keys as they were: keys revoked after the backup work again, except for those that the stream KEYS has."`
-	Replicas      int              `placeholder:"N" help:"The number of servers that hold a copy of the restored streams. Default: as in the backup."`
+	Replicas      int              `type:"count" min:"0" placeholder:"N" example:"3" help:"The number of servers that hold a copy of the restored streams. Default: as in the backup."`
 	StreamsOnly   bool             `help:"Restore missing streams only, and leave the database as it is."`
 	NATS          setting.NATS     `embed:""`
 	Postgres      setting.Postgres `embed:""`
@@ -34,9 +34,6 @@ type restoreCommand struct {
 func (c *restoreCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.Keys == "" && !c.AcceptRevoked && !c.StreamsOnly {
 		return &run.UsageError{Detail: "--keys or --accept-revoked is missing: without a newer list of keys, keys revoked after the backup work again"}
-	}
-	if c.Replicas < 0 {
-		return &run.UsageError{Detail: "--replicas must not be negative"}
 	}
 	keys, err := c.readKeys()
 	if err != nil {

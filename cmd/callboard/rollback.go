@@ -35,11 +35,7 @@ func (c *rollbackCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.Forget {
 		return s.dropGenerations(ctx, c.output, streams.Out, rebuild.Previous, "There is no previous generation.")
 	}
-	var done rebuild.Result
-	err := s.run(ctx, func(config rebuild.Config) (err error) {
-		done, err = rebuild.Rollback(ctx, config)
-		return err
-	})
+	done, err := runSession(ctx, s, rebuild.Rollback)
 	if errors.Is(err, errInterrupted) && done.Generation != 0 {
 		return fmt.Errorf("generation %d is live: %w", done.Generation, errInterrupted)
 	}

@@ -22,32 +22,20 @@ type secretsCreateCommand struct {
 	PostgresUser int            `default:"999" help:"The number of PostgreSQL's user, who may read the file of the owner's password: 70 in Alpine images. It has an effect for root only."`
 }
 
-// createdSecrets is the JSON of 'secrets create': names of files.
-type createdSecrets struct {
-	Folder  string   `json:"folder"`
-	Created []string `json:"created"`
-	Kept    []string `json:"kept"`
-}
-
 // Run creates what is missing.
 func (c *secretsCreateCommand) Run(streams run.Streams) error {
-	result, err := secrets.Create(secrets.Config{
+	done, err := secrets.Create(secrets.Config{
 		Dir: c.Dir, Postgres: c.Postgres, Replicas: c.Replicas, NATS: c.NATS, Group: c.Group, PostgresUser: c.PostgresUser, Groups: c.Groups,
 	})
 	if err != nil {
 		return fmt.Errorf("secrets: %w", err)
 	}
-	done := createdSecrets{Folder: c.Dir, Created: append([]string{}, result.Created...), Kept: append([]string{}, result.Kept...)}
-	return c.print(streams.Out, done, done.lines()...)
-}
-
-func (s createdSecrets) lines() []string {
-	lines := []string{fmt.Sprintf("Secrets in %s: %d created, %d kept.", s.Folder, len(s.Created), len(s.Kept))}
-	for _, name := range s.Created {
+	lines := []string{fmt.Sprintf("Secrets in %s: %d created, %d kept.", done.Folder, len(done.Created), len(done.Kept))}
+	for _, name := range done.Created {
 		lines = append(lines, "created  "+name)
 	}
-	for _, name := range s.Kept {
+	for _, name := range done.Kept {
 		lines = append(lines, "kept     "+name)
 	}
-	return lines
+	return c.print(streams.Out, done, lines...)
 }

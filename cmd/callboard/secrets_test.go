@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"callboard/cmd/secrets"
 	"callboard/schema/schematest"
 )
 
@@ -25,7 +26,7 @@ func TestSecrets(t *testing.T) {
 	args := []string{"secrets", "create", dir, "--postgres", address.Host + "/postgres?sslmode=disable"}
 	env := map[string]string{"CALLBOARD_POSTGRES_URL": server.URL("postgres")}
 	outputs := succeed(t, nil, "", args...)
-	again := succeedJSON[createdSecrets](t, nil, args...)
+	again := succeedJSON[secrets.Result](t, nil, args...)
 	if again.Folder != dir || len(again.Created) != 0 || !slices.Contains(again.Kept, "key-pepper") {
 		t.Errorf("second run = %+v, want all files kept", again)
 	}

@@ -17,11 +17,11 @@ import (
 
 type simulateCommand struct {
 	output
-	Systems int            `default:"4" help:"The number of phone systems."`
-	Calls   int            `default:"1000" help:"The number of their calls."`
+	Systems int            `type:"count" min:"1" default:"4" help:"The number of phone systems."`
+	Calls   int            `type:"count" min:"0" default:"1000" help:"The number of their calls."`
 	Rate    float64        `placeholder:"EVENTS/S" help:"The number of events per second. Default: unlimited."`
 	Seed    uint64         `default:"1" help:"The same seed gives the same events."`
-	Days    int            `default:"28" help:"The number of days over which the calls are spread."`
+	Days    int            `type:"count" min:"1" default:"28" help:"The number of days over which the calls are spread."`
 	Until   time.Time      `placeholder:"TIME" help:"The end of these days in RFC 3339. Default: a fixed time, so that runs are equal."`
 	NATS    setting.NATS   `embed:""`
 	Stream  setting.Stream `embed:""`
@@ -29,8 +29,8 @@ type simulateCommand struct {
 
 // Run publishes the events.
 func (c *simulateCommand) Run(ctx context.Context, streams run.Streams) error {
-	if c.Systems < 1 || c.Calls < 0 || c.Rate < 0 || c.Days < 1 {
-		return &run.UsageError{Detail: "--systems and --days must be 1 or more, --calls and --rate must not be negative"}
+	if c.Rate < 0 {
+		return &run.UsageError{Detail: "--rate must not be negative"}
 	}
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
 		if _, err := openStream(ctx, js, c.Stream.Name); err != nil {

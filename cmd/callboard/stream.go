@@ -26,8 +26,8 @@ type streamCommand struct {
 
 type streamCreateCommand struct {
 	output
-	Partitions int            `default:"16" help:"The number of partitions. It can't be changed later."`
-	Replicas   int            `default:"1" help:"The number of servers that hold a copy: 3 in production."`
+	Partitions int            `type:"count" min:"1" default:"16" help:"The number of partitions. It can't be changed later."`
+	Replicas   int            `type:"count" min:"1" default:"1" help:"The number of servers that hold a copy: 3 in production."`
 	NATS       setting.NATS   `embed:""`
 	Stream     setting.Stream `embed:""`
 }
@@ -44,9 +44,6 @@ type createdStreams struct {
 
 // Run creates what is missing.
 func (c *streamCreateCommand) Run(ctx context.Context, streams run.Streams) error {
-	if c.Partitions < 1 || c.Replicas < 1 {
-		return &run.UsageError{Detail: "--partitions and --replicas must be 1 or more"}
-	}
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
 		created, err := c.createWithRetries(ctx, js, streams.Err)
 		if err != nil {
@@ -62,8 +59,7 @@ const leaderTimeout = time.Minute
 // createWithRetries repeats what no leader has answered. It changes nothing that is there, so it may run again.
 func (c *streamCreateCommand) createWithRetries(ctx context.Context, js jetstream.JetStream, out io.Writer) (created createdStreams, err error) {
 	for began := time.Now(); ; retry.Pause(ctx, time.Second) {
-		now, err := c.create(ctx, js)
-		created.add(now)
+		err = c.create(ctx, js, &created)
 		if err == nil || ctx.Err() != nil || !withoutLeader(err) || time.Since(began) > leaderTimeout {
 			return created, err
 		}
@@ -78,47 +74,49 @@ func withoutLeader(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &api) && api.ErrorCode == clusterUnavailable
 }
 
-// add adds what a repetition has created.
-func (s *createdStreams) add(other createdStreams) {
-	s.Stream, s.Identity, s.Bucket = s.Stream || other.Stream, s.Identity || other.Identity, s.Bucket || other.Bucket
-	s.Keys, s.Audit, s.Limits = s.Keys || other.Keys, s.Audit || other.Audit, s.Limits || other.Limits
-}
-
-func (c *streamCreateCommand) create(ctx context.Context, js jetstream.JetStream) (created createdStreams, err error) {
-	if created.Stream, created.Identity, err = c.createEvents(ctx, js); err != nil {
-		return created, err
+// create creates what is missing, and notes it beside what an earlier attempt has created.
+func (c *streamCreateCommand) create(ctx context.Context, js jetstream.JetStream, created *createdStreams) error {
+	if err := c.createEvents(ctx, js, created); err != nil {
+		return err
 	}
-	if created.Bucket, err = events.EnsureBucket(ctx, js, c.Replicas); err != nil {
-		return created, err
+	bucket, err := events.EnsureBucket(ctx, js, c.Replicas)
+	created.Bucket = created.Bucket || bucket
+	for _, s := range []struct {
+		config  jetstream.StreamConfig
+		created *bool
+	}{
+		{journal.StreamConfig(c.Replicas), &created.Keys}, {audit.StreamConfig(c.Replicas), &created.Audit},
+		{limit.StreamConfig(c.Replicas), &created.Limits},
+	} {
+		if err != nil {
+			return err
+		}
+		var now bool
+		now, err = events.EnsureStream(ctx, js, s.config)
+		*s.created = *s.created || now
 	}
-	if created.Keys, err = events.EnsureStream(ctx, js, journal.StreamConfig(c.Replicas)); err != nil {
-		return created, err
-	}
-	if created.Audit, err = events.EnsureStream(ctx, js, audit.StreamConfig(c.Replicas)); err != nil {
-		return created, err
-	}
-	if created.Limits, err = events.EnsureStream(ctx, js, limit.StreamConfig(c.Replicas)); err != nil {
-		return created, err
-	}
-	return created, nil
+	return err
 }
 
 // createEvents creates the stream of events, or gives an existing one an identity unless it has one. An existing stream with other settings than
 // the flags say is an error.
-func (c *streamCreateCommand) createEvents(ctx context.Context, js jetstream.JetStream) (created, identified bool, err error) {
+func (c *streamCreateCommand) createEvents(ctx context.Context, js jetstream.JetStream, created *createdStreams) error {
 	name := c.Stream.Name
-	if created, err = events.EnsureStream(ctx, js, events.StreamConfig(name, c.Partitions, c.Replicas)); err != nil {
-		return false, false, err
+	now, err := events.EnsureStream(ctx, js, events.StreamConfig(name, c.Partitions, c.Replicas))
+	if err != nil {
+		return err
 	}
+	created.Stream = created.Stream || now
 	running, err := openStream(ctx, js, name)
 	if err == nil {
 		err = c.matches(running.CachedInfo().Config)
 	}
 	if err != nil {
-		return created, false, err
+		return err
 	}
-	identified, err = events.AddStreamID(ctx, js, name)
-	return created, identified, err
+	identified, err := events.AddStreamID(ctx, js, name)
+	created.Identity = created.Identity || identified
+	return err
 }
 
 func (c *streamCreateCommand) matches(running jetstream.StreamConfig) error {

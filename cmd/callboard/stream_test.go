@@ -29,9 +29,12 @@ func parsed[T any](t *testing.T, args ...string) *T {
 	return &program.Command
 }
 
-func newCreate(t *testing.T, args ...string) *streamCreateCommand {
+// create runs 'stream create' with four partitions, or as further flags say.
+func create(t *testing.T, js jetstream.JetStream, flags ...string) (created createdStreams, err error) {
 	t.Helper()
-	return parsed[streamCreateCommand](t, append([]string{"--nats-url", "nats://unused", "--partitions", "4"}, args...)...)
+	c := parsed[streamCreateCommand](t, append([]string{"--nats-url", "nats://unused", "--partitions", "4"}, flags...)...)
+	err = c.create(t.Context(), js, &created)
+	return created, err
 }
 
 func checkUnsafe(t *testing.T, js jetstream.JetStream, want ...string) {
@@ -50,11 +53,11 @@ func checkUnsafe(t *testing.T, js jetstream.JetStream, want ...string) {
 func TestStreamCreate(t *testing.T) {
 	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	created, err := newCreate(t).create(t.Context(), js)
+	created, err := create(t, js)
 	if want := (createdStreams{Stream: true, Bucket: true, Keys: true, Audit: true, Limits: true}); err != nil || created != want {
 		t.Fatalf("created = %+v, error = %v, want %+v", created, err, want)
 	}
-	created, err = newCreate(t).create(t.Context(), js)
+	created, err = create(t, js)
 	if want := (createdStreams{}); err != nil || created != want {
 		t.Errorf("second run: created = %+v, error = %v, want %+v", created, err, want)
 	}
@@ -72,7 +75,7 @@ func TestStreamCreate_AddsTheIdentity(t *testing.T) {
 	}
 	checkUnsafe(t, js, "PHONES has no UUID as callboard.stream in its metadata: run 'callboard stream create'", "bucket", "KEYS", "AUDIT_LOG")
 
-	created, err := newCreate(t).create(t.Context(), js)
+	created, err := create(t, js)
 	if want := (createdStreams{Identity: true, Bucket: true, Keys: true, Audit: true, Limits: true}); err != nil || created != want {
 		t.Fatalf("created = %+v, error = %v, want %+v", created, err, want)
 	}
@@ -90,7 +93,7 @@ func TestStreamCreate_AddsTheIdentity(t *testing.T) {
 func TestStreamCreate_ExistsWithOtherSettings(t *testing.T) {
 	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	if _, err := newCreate(t).create(t.Context(), js); err != nil {
+	if _, err := create(t, js); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "PLAIN", Subjects: []string{"plain"}}); err != nil {
@@ -101,7 +104,7 @@ func TestStreamCreate_ExistsWithOtherSettings(t *testing.T) {
 		{"--replicas=3", "with 1 replicas, not 3"},
 		{"--stream=PLAIN", "no subject transform"},
 	} {
-		if _, err := newCreate(t, c.flag).create(t.Context(), js); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := create(t, js, c.flag); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error = %v, want it to contain %q", c.flag, err, c.want)
 		}
 	}

@@ -29,10 +29,8 @@ func (c *verifyCommand) Run(ctx context.Context, streams run.Streams) error {
 		system = uuid.NullUUID{UUID: c.System.id, Valid: true}
 	}
 	s := session{servers: c.projectionServers, options: c.buildOptions, errs: streams.Err, interrupted: nothingChanged}
-	var found rebuild.Comparison
-	err := s.run(ctx, func(config rebuild.Config) (err error) {
-		found, err = rebuild.Verify(ctx, config, system)
-		return err
+	found, err := runSession(ctx, s, func(ctx context.Context, config rebuild.Config) (rebuild.Comparison, error) {
+		return rebuild.Verify(ctx, config, system)
 	})
 	if err != nil {
 		return err

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -103,9 +106,7 @@ func (c *webhooksAddCommand) try(ctx context.Context, r *registry.Registry, cand
 	if c.NoTest {
 		return nil
 	}
-	shown := newDelayedProgress(streams.Err)
-	defer shown.close()
-	trial, err := r.TryCandidate(ctx, candidate, shown.waiting)
+	trial, err := r.TryCandidate(ctx, candidate, waiting(streams.Err))
 	switch {
 	case errors.Is(err, registry.ErrNoSender):
 		return fmt.Errorf("%w, or use --no-test; nothing was registered", err)
@@ -115,6 +116,17 @@ func (c *webhooksAddCommand) try(ctx context.Context, r *registry.Registry, cand
 		return fmt.Errorf("the test failed: %s\nNothing was registered", trialText(trial))
 	}
 	return nil
+}
+
+// waiting returns a function that says once, after some calls, that a command waits for a sender.
+func waiting(w io.Writer) func() {
+	const delay = 2 * time.Second
+	began, say := time.Now(), sync.OnceFunc(func() { fmt.Fprintln(w, "waiting for a sender to send the test") })
+	return func() {
+		if time.Since(began) > delay {
+			say()
+		}
+	}
 }
 
 // register stores the endpoint, and then asks the stream for the last message before it: the projectors record all later ones.
@@ -224,4 +236,52 @@ func (c *webhooksSetCommand) changes() (changes registry.Changes, err error) {
 		changes.URL = &url
 	}
 	return changes, nil
+}
+
+type webhooksTestCommand struct {
+	output
+	endpointArgument
+	Kind     string           `placeholder:"KIND" help:"Send an event of this kind with random identifiers. Default: callboard.test, without data."`
+	Postgres setting.Postgres `embed:""`
+}
+
+// Run has an endpoint tested.
+func (c *webhooksTestCommand) Run(ctx context.Context, streams run.Streams) error {
+	kind := webhook.Kind(c.Kind)
+	switch {
+	case c.Kind == "":
+		kind = webhook.Test
+	case kind != webhook.Test && !slices.Contains(webhook.Kinds(), kind):
+		return &run.UsageError{Detail: fmt.Sprintf("--kind: %q is not a kind of event: use one of %s", c.Kind, kindNames(webhook.Kinds()))}
+	}
+	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
+		trial, err := r.Try(ctx, c.ID, kind, waiting(streams.Err))
+		if err != nil {
+			return err
+		}
+		if err := c.print(streams.Out, trial, trialText(trial)); err != nil {
+			return err
+		}
+		if !trial.OK() {
+			return run.ErrFailed
+		}
+		return nil
+	})
+}
+
+func trialText(t registry.Trial) string {
+	text := "no answer"
+	if t.Status != nil {
+		text = fmt.Sprintf("status %d", *t.Status)
+	}
+	if t.MS != nil {
+		text += fmt.Sprintf(" after %d ms", *t.MS)
+	}
+	if t.Error != nil {
+		text += ": " + printable(*t.Error)
+	}
+	if t.Answer != nil && *t.Answer != "" {
+		text += "\n" + printable(*t.Answer)
+	}
+	return text
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"callboard/cmd/progress"
 	"callboard/events/webhook"
 	"callboard/internal/run"
 	"callboard/internal/run/setting"
@@ -64,13 +65,13 @@ func (c *webhooksResumeCommand) Run(ctx context.Context, streams run.Streams) er
 			}
 			return c.printState(streams, registry.Active, nil)
 		}
-		shown := newDelayedProgress(streams.Err)
-		defer shown.close()
-		skipped, err := r.SkipAndResume(ctx, c.ID, shown.skipped)
+		display := progress.New(streams.Err)
+		defer display.Close()
+		skipped, err := r.SkipAndResume(ctx, c.ID, display.Start("skipping", "deliveries", 0).Set)
 		if err != nil {
 			return withSkipped(ctx, err, skipped)
 		}
-		shown.close()
+		display.Close()
 		return c.printState(streams, registry.Active, &skipped)
 	})
 }
@@ -80,13 +81,13 @@ type webhooksRemoveCommand struct{ endpointChange }
 // Run removes an endpoint without asking for confirmation: its URL stays in the list.
 func (c *webhooksRemoveCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
-		shown := newDelayedProgress(streams.Err)
-		defer shown.close()
-		skipped, err := r.Remove(ctx, c.ID, shown.skipped)
+		display := progress.New(streams.Err)
+		defer display.Close()
+		skipped, err := r.Remove(ctx, c.ID, display.Start("skipping", "deliveries", 0).Set)
 		if err != nil {
 			return withSkipped(ctx, err, skipped)
 		}
-		shown.close()
+		display.Close()
 		return c.printState(streams, registry.Removed, &skipped)
 	})
 }
@@ -128,5 +129,136 @@ func (c *webhooksRotateCommand) Run(ctx context.Context, streams run.Streams) er
 		}
 		done := rotated{c.ID, secret.Reveal(), time.Now().Add(c.Overlap).UTC().Truncate(time.Second)}
 		return c.printSecret(streams.Out, done, done.lines(), lostSecret(c.ID))
+	})
+}
+
+type webhooksDeliveriesCommand struct {
+	output
+	endpointArgument
+	State    string           `enum:",waiting,delivered,dead,skipped" default:"" placeholder:"STATE" help:"Only those in this state: waiting, delivered, dead or skipped."`
+	Since    *moment          `placeholder:"TIME" help:"Only those created since then: 2026-03-02T09:30:00Z, or 24h for a day ago."`
+	Kind     string           `placeholder:"KIND" help:"Only those of this kind of event."`
+	CallSid  string           `placeholder:"SID" help:"Only those of this call."`
+	Limit    int              `type:"count" min:"1" max:"10000" default:"100" help:"The maximum number to list, up to 10000."`
+	Postgres setting.Postgres `embed:""`
+}
+
+// deliveryList is the JSON of a list of deliveries.
+type deliveryList struct {
+	Deliveries []registry.Delivery `json:"deliveries"`
+	More       bool                `json:"more"`
+}
+
+// Run lists deliveries. The note that the list was cut goes to standard error, since a program may read the list.
+func (c *webhooksDeliveriesCommand) Run(ctx context.Context, streams run.Streams) error {
+	if c.Kind != "" {
+		if _, err := parseKinds("--kind", c.Kind); err != nil {
+			return err
+		}
+	}
+	query := registry.Query{
+		Endpoint: c.ID, State: registry.DeliveryState(c.State), Since: c.Since.instant(time.Now()), Kind: webhook.Kind(c.Kind), CallSid: c.CallSid,
+		Limit: c.Limit,
+	}
+	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
+		deliveries, more, err := r.Deliveries(ctx, query)
+		if err != nil {
+			return err
+		}
+		if more {
+			fmt.Fprintf(streams.Err, "Only the newest %d are listed. Use --limit to list more.\n", c.Limit)
+		}
+		return c.print(streams.Out, deliveryList{deliveries, more}, deliveriesLines(deliveries)...)
+	})
+}
+
+// parseKinds returns a usage error that names the flag.
+func parseKinds(flag, text string) ([]webhook.Kind, error) {
+	kinds, err := webhook.ParseKinds(text)
+	if err != nil {
+		return nil, &run.UsageError{Detail: flag + ": " + err.Error()}
+	}
+	return kinds, nil
+}
+
+type webhooksRedeliverCommand struct {
+	output
+	operatorName
+	Deliveries []int64          `arg:"" optional:"" name:"delivery" help:"The deliveries, from 'webhooks deliveries'."`
+	Endpoint   *uuid.UUID       `placeholder:"UUID" help:"Instead of single deliveries: those of this endpoint in a --state."`
+	State      string           `enum:",dead,skipped" default:"" placeholder:"STATE" help:"With --endpoint: dead or skipped."`
+	Since      *moment          `placeholder:"TIME" help:"With --endpoint: only those that ended since then: 2026-03-02T09:30:00Z, or 24h for a day ago."`
+	Postgres   setting.Postgres `embed:""`
+}
+
+// Run sends deliveries again.
+func (c *webhooksRedeliverCommand) Run(ctx context.Context, streams run.Streams) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
+		count, err := c.redeliver(ctx, r)
+		if err != nil {
+			return err
+		}
+		return c.print(streams.Out, map[string]int{"redelivered": count}, fmt.Sprintf("Deliveries that are sent again: %d.", count))
+	})
+}
+
+func (c *webhooksRedeliverCommand) check() error {
+	switch {
+	case (c.Endpoint != nil) == (len(c.Deliveries) > 0):
+		return &run.UsageError{Detail: "name deliveries by their ID, or use --endpoint and --state"}
+	case (c.Endpoint != nil) != (c.State != ""):
+		return &run.UsageError{Detail: "--endpoint requires --state, and --state requires --endpoint"}
+	case c.Endpoint == nil && c.Since != nil:
+		return &run.UsageError{Detail: "--since requires --endpoint"}
+	}
+	return nil
+}
+
+func (c *webhooksRedeliverCommand) redeliver(ctx context.Context, r *registry.Registry) (int, error) {
+	if c.Endpoint == nil {
+		return r.Redeliver(ctx, c.Deliveries)
+	}
+	return r.RedeliverState(ctx, *c.Endpoint, registry.DeliveryState(c.State), c.Since.instant(time.Now()))
+}
+
+type webhooksReplayCommand struct {
+	endpointChange
+	Since     moment                   `required:"" placeholder:"TIME" help:"The beginning of the range: 2026-03-02T09:30:00Z, or 24h for a day ago."`
+	Until     *moment                  `placeholder:"TIME" help:"The end of the range, exclusive. Default: now."`
+	Kinds     string                   `placeholder:"KIND,..." help:"Only these kinds of event. Default: all of the endpoint."`
+	DryRun    bool                     `help:"Only count."`
+	Retention setting.WebhookRetention `embed:""`
+}
+
+// replayed is the JSON of a replay.
+type replayed struct {
+	Events int64 `json:"events"`
+	DryRun bool  `json:"dryRun"`
+}
+
+// Run sends events again.
+func (c *webhooksReplayCommand) Run(ctx context.Context, streams run.Streams) error {
+	now := time.Now()
+	replay := registry.Replay{Endpoint: c.ID, Since: c.Since.instant(now), Until: now, Days: c.Retention.Days}
+	if c.Until != nil {
+		replay.Until = c.Until.instant(now)
+	}
+	if c.Kinds != "" {
+		kinds, err := parseKinds("--kinds", c.Kinds)
+		if err != nil {
+			return err
+		}
+		replay.Kinds = kinds
+	}
+	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
+		count, err := r.Replay(ctx, replay, c.DryRun)
+		if err != nil {
+			return err
+		}
+		done := replayed{count, c.DryRun}
+		return c.print(streams.Out, done, done.lines()...)
 	})
 }

@@ -24,19 +24,20 @@ import (
 	"callboard/internal/run/setting"
 )
 
-// Config configures an instance.
+// Config configures an instance. Its flags read no environment variables, so a second instance can start in a shell that loaded the
+// first one's settings.
 type Config struct {
-	Listen      string
-	NATSListen  string
-	Data        string // the data directory; empty: callboard/dev in the user's cache directory
-	Fresh       bool   // delete the data of earlier runs
-	Sample      Sample
-	NATSURL     setting.URL // zero: an embedded server
-	PostgresURL setting.URL // zero: an embedded cluster
-	PostgresBin string      // the directory of its binaries; empty: installed ones, or else downloaded ones
-	ReadyFile   string      // empty: none
-	JSON        bool        // print the content of the ready file
-	Out, Err    io.Writer
+	Listen      string      `type:"address" default:"127.0.0.1:8080" help:"The address of the API; :0 selects a free port."`
+	NATSListen  string      `type:"address" name:"nats-listen" default:"127.0.0.1:4222" help:"The address of the embedded NATS server."`
+	Data        string      `placeholder:"DIR" help:"The data directory. Default: a directory in the user's cache directory."`
+	Fresh       bool        `help:"Delete the data of earlier runs."`
+	Sample      Sample      `enum:"live,small,none" default:"live" help:"live: weeks of calls, and new calls while dev runs. small: some hundred calls. none: no calls."`
+	NATSURL     setting.URL `type:"nats-url" name:"nats-url" placeholder:"URL" help:"Use this NATS server instead of an embedded one."`
+	PostgresURL setting.URL `type:"postgres-url" name:"postgres-url" placeholder:"URL" help:"Use this database instead of an embedded server. The user must be allowed to create roles."`
+	PostgresBin string      `type:"path" placeholder:"DIR" help:"The directory of PostgreSQL's binaries. Default: installed ones, or else downloaded ones."`
+	ReadyFile   string      `placeholder:"FILE" help:"Write addresses, key and settings to this file when everything is ready."`
+	JSON        bool        `kong:"-"` // print the content of the ready file
+	Out, Err    io.Writer   `kong:"-"`
 }
 
 type instance struct {

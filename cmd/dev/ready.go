@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -63,8 +61,8 @@ func (i *instance) newReady(ctx context.Context) (Ready, error) {
 		return r, fmt.Errorf("key: %w", err)
 	}
 	r.APIKey = &key
-	r.examples, err = i.findExamples(ctx, key)
-	return r, err
+	r.examples = i.findExamples()
+	return r, nil
 }
 
 // removeReadyFile removes the ready file of an earlier instance, which must not be mistaken for this one's.
@@ -193,75 +191,24 @@ func (i *instance) revokeLastKey(ctx context.Context, registry *access.Registry)
 	return nil
 }
 
-// findExamples returns URLs to which the key has access: the list of phone systems, the calls of one, and a link to a recording. It
-// uses the API to find a phone system with recordings.
-func (i *instance) findExamples(ctx context.Context, key string) ([]string, error) {
+// findExamples returns URLs to which the key has access: the list of phone systems, the calls of the sample's first one, and a link to
+// its newest recording.
+func (i *instance) findExamples() []string {
+	system := i.company.Systems()[0].ID
+	var newest events.Recording
+	for event := range i.company.History() {
+		if event.Deleted() && (event.Key == newest.RecordingSid || event.Key == newest.CallID.Value.String()) {
+			newest = events.Recording{}
+		}
+		if r, ok := event.State.(*events.Recording); ok && r.PhoneSystemID == system && r.Status == events.RecordingReady && r.CallID.Valid {
+			newest = *r
+		}
+	}
+
 	discovery := i.baseURL() + "/customer/phone-systems"
-	systems, err := listRows(ctx, key, discovery)
-	if err != nil {
-		return nil, err
+	examples := []string{discovery, discovery + "/" + system.String() + "/call-logs?pageSize=5"}
+	if newest.RecordingSid != "" {
+		examples = append(examples, discovery+"/"+system.String()+"/recordings/"+newest.RecordingSid+"/url")
 	}
-	for _, system := range systems {
-		calls := discovery + "/" + system.ID + "/call-logs"
-		recordings := discovery + "/" + system.ID + "/recordings"
-		found, err := listRows(ctx, key, recordings+"?status=ready&pageSize=1")
-		if err != nil {
-			return nil, err
-		}
-		if len(found) > 0 {
-			return []string{discovery, calls + "?pageSize=5", recordings + "/" + found[0].RecordingSid + "/url"}, nil
-		}
-	}
-	return nil, errors.New("the sample has no recorded calls: start with --fresh")
-}
-
-// row holds the members of a response's row that an example needs.
-type row struct {
-	ID           string `json:"id"`
-	RecordingSid string `json:"recordingSid"`
-}
-
-// listRows returns the rows of a page. Data that the reader could not read in time, as on a busy machine, is asked for again.
-func listRows(ctx context.Context, key, url string) ([]row, error) {
-	for {
-		rows, err := listRowsOnce(ctx, key, url)
-		if !errors.Is(err, errUnavailable) {
-			return rows, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-time.After(time.Second):
-		}
-	}
-}
-
-// errUnavailable is the answer 503.
-var errUnavailable = errors.New("the reader could not answer")
-
-func listRowsOnce(ctx context.Context, key, url string) ([]row, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("X-API-Key", key)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	switch response.StatusCode {
-	case http.StatusOK:
-	case http.StatusServiceUnavailable:
-		return nil, fmt.Errorf("%s: %w", url, errUnavailable)
-	default:
-		return nil, fmt.Errorf("%s: status %s", url, response.Status)
-	}
-	var body struct {
-		Data []row `json:"data"`
-	}
-	if err := json.NewDecoder(response.Body).Decode(&body); err != nil {
-		return nil, fmt.Errorf("%s: %w", url, err)
-	}
-	return body.Data, nil
+	return examples
 }

@@ -9,7 +9,7 @@ import (
 
 // newBar shows a task on a terminal: a bar, or the numbers alone if the total is unknown. The task completes the bar, since its total
 // can change.
-func (d *Display) newBar(t *Task, options ...mpb.BarOption) *mpb.Bar {
+func (d *Display) newBar(t *Task) *mpb.Bar {
 	if d.bars == nil {
 		d.bars = mpb.New(mpb.WithOutput(d.out), mpb.WithWidth(60))
 	}
@@ -17,9 +17,9 @@ func (d *Display) newBar(t *Task, options ...mpb.BarOption) *mpb.Bar {
 	if t.total == 0 {
 		style, share = mpb.NopStyle(), decor.Name("")
 	}
-	bar := d.bars.New(0, style, append(options,
+	bar := d.bars.New(0, style,
 		mpb.PrependDecorators(decor.Name(t.name, decor.WCSyncSpaceR), decor.Any(t.barCount, decor.WCSyncSpace)),
-		mpb.AppendDecorators(share, decor.Any(t.barTail)))...)
+		mpb.AppendDecorators(share, decor.Any(t.barTail)))
 	bar.SetTotal(t.total, false)
 	return bar
 }

@@ -53,26 +53,12 @@ func (d *Display) println(line string) {
 
 // Start shows a task of total units; 0 means unknown. A task without a unit shows no numbers.
 func (d *Display) Start(name, unit string, total int64) *Task {
-	return d.start(&Task{name: name, unit: unit, total: total, printed: -1})
-}
-
-// StartWithoutRate shows a task that other processes do, so that its rate does not predict its end.
-func (d *Display) StartWithoutRate(name, unit string, total int64) *Task {
-	return d.start(&Task{name: name, unit: unit, total: total, printed: -1, withoutRate: true})
-}
-
-// StartPart shows a part of another task: a bar that disappears when the part is finished, and nothing without a terminal.
-func (d *Display) StartPart(name, unit string, total int64) *Task {
-	return d.start(&Task{name: name, unit: unit, total: total, finished: !d.terminal}, mpb.BarRemoveOnComplete())
-}
-
-func (d *Display) start(t *Task, options ...mpb.BarOption) *Task {
-	t.display, t.started = d, time.Now()
+	t := &Task{display: d, name: name, unit: unit, started: time.Now(), total: total, printed: -1}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tasks = append(d.tasks, t)
 	if d.terminal {
-		t.bar = d.newBar(t, options...)
+		t.bar = d.newBar(t)
 	}
 	return t
 }

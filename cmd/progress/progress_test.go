@@ -19,9 +19,7 @@ func TestDisplay_Lines(t *testing.T) {
 		d.Println("starting")
 		known := d.Start("publishing", "events", 200)
 		unknown := d.Start("reading", "lines", 0)
-		awaited := d.StartWithoutRate("retrying", "dead letters", 3)
 		known.Set(50)
-		awaited.Set(1)
 		pass(2 * time.Second)
 		known.Set(200)
 		unknown.Set(7)
@@ -30,10 +28,10 @@ func TestDisplay_Lines(t *testing.T) {
 		d.Close()
 		want := []string{
 			"starting",
-			"publishing: 50 of 200 events (25%), 33/s, 5s left", "reading: 0 lines, 0/s", "retrying: 1 of 3 dead letters (33%)",
-			"publishing: 200 of 200 events (100%), 67/s", "reading: 7 lines, 2/s", "retrying: 1 of 3 dead letters (33%)",
-			"reading: 7 lines, 2/s", "retrying: 1 of 3 dead letters (33%)",
-			"reading: 7 lines, 1/s", "retrying: 1 of 3 dead letters (33%)",
+			"publishing: 50 of 200 events (25%), 33/s, 5s left", "reading: 0 lines, 0/s",
+			"publishing: 200 of 200 events (100%), 67/s", "reading: 7 lines, 2/s",
+			"reading: 7 lines, 2/s",
+			"reading: 7 lines, 1/s",
 		}
 		if got := strings.TrimSpace(out.String()); got != strings.Join(want, "\n") {
 			t.Errorf("output =\n%s\nwant\n%s", got, strings.Join(want, "\n"))
@@ -41,19 +39,17 @@ func TestDisplay_Lines(t *testing.T) {
 	})
 }
 
-// A finished task prints one more line, a note follows the numbers, and a part prints no lines.
+// A finished task prints one more line, and a note follows the numbers.
 func TestTask_FinishAndNote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		d := progress.New(&out)
 		bare := d.Start("switching", "", 0)
-		task, part := d.Start("folding", "messages", 100), d.StartPart("partition 3", "messages", 50)
+		task := d.Start("folding", "messages", 100)
 		task.Set(30)
-		part.Set(30)
 		task.SetNote("waiting")
 		pass(2 * time.Second)
 		bare.Finish()
-		part.Finish()
 		task.SetNote("")
 		task.SetTotal(60)
 		pass(2 * time.Second)

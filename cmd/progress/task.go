@@ -11,12 +11,11 @@ import (
 
 // Task is one piece of work. Its methods may be called from several goroutines.
 type Task struct {
-	display     *Display
-	name, unit  string
-	started     time.Time
-	withoutRate bool
-	count       atomic.Int64
-	note        atomic.Pointer[string] // atomic because bars read it while the display is locked
+	display    *Display
+	name, unit string
+	started    time.Time
+	count      atomic.Int64
+	note       atomic.Pointer[string] // atomic because bars read it while the display is locked
 
 	// The display's mutex guards the fields below.
 	total    int64 // 0: unknown
@@ -90,7 +89,7 @@ func (t *Task) countText(count int64) string {
 // rateText is the rate since the start, and the time that the rest takes at that rate.
 func (t *Task) rateText(count, total int64) string {
 	seconds := time.Since(t.started).Seconds()
-	if t.withoutRate || seconds <= 0 {
+	if seconds <= 0 {
 		return ""
 	}
 	rate := float64(count) / seconds

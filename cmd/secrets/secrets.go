@@ -37,7 +37,9 @@ type Config struct {
 
 // Result lists files by name, in the order in which they were created or found.
 type Result struct {
-	Created, Kept []string
+	Folder  string   `json:"folder"`
+	Created []string `json:"created"`
+	Kept    []string `json:"kept"`
 }
 
 const (
@@ -67,7 +69,7 @@ func Create(c Config) (Result, error) {
 	if err := os.MkdirAll(c.Dir, folderMode); err != nil {
 		return Result{}, err
 	}
-	f := &folder{dir: c.Dir, group: c.Group, groups: c.Groups}
+	f := &folder{dir: c.Dir, group: c.Group, groups: c.Groups, result: Result{Folder: c.Dir, Created: []string{}, Kept: []string{}}}
 	for _, step := range []func(*folder) error{checkSources, createKeys, c.createDatabaseFiles, c.createReplicaFiles, c.createNATSFiles, c.createNATSCluster} {
 		if err := step(f); err != nil {
 			return f.result, err
