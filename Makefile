@@ -87,6 +87,7 @@ fuzz: ## Fuzz the decoder, its scanner, the encoder of turns, the service and th
 .PHONY: soak
 soak: ## Test clusters, kill senders, then inject 500 faults (kills, freezes, cuts) for an hour or more
 	CALLBOARD_TEST_LONG=1 go test -timeout 2h ./cmd/fault -v -run 'TestReplicas_TwoPrimaries|TestReplicas_LeaderIsolated|TestWebhooks_SendersKilled'
+	CALLBOARD_TEST_LONG=1 go test ./readapi/audio -v -run 'TestBucket$$'
 	go test ./cmd/fault -run TestSoak -soak 500 -timeout 4h -v
 
 .PHONY: hostile

@@ -20,7 +20,7 @@ func TestProjector_CapsAJumpOfTheStreamsClock(t *testing.T) {
 	h, clock := newHarness(t), new(projectortest.Clock)
 	clock.Move(-day)
 	registry, log := prometheus.NewRegistry(), new(eventstest.LogBuffer)
-	stop := h.StartProjector(clock.Option, projectortest.LogTo(log), func(c *projector.Config) { c.Metrics = registry })
+	h.StartProjector(clock.Option, projectortest.LogTo(log), func(c *projector.Config) { c.Metrics = registry })
 	busy, idle := h.NewSystemIn(0), 1
 	for range 5 {
 		h.publishCall(busy)
@@ -53,26 +53,5 @@ func TestProjector_CapsAJumpOfTheStreamsClock(t *testing.T) {
 	h.publishCall(busy)
 	if n := h.QueryInt("select count(*) from projection.call_log where updated_at >= $1", published.Add(-time.Second)); n != 1 {
 		t.Errorf("calls at the stream's time = %d, want 1", n)
-	}
-	stop()
-	h.checkApplyingAgain()
-}
-
-// checkApplyingAgain checks a projector that starts from the first event. It repeats the caps on record. It accepts clock messages that lay
-// ahead and do not any more, so rows can get later times, and none an earlier one.
-func (h *harness) checkApplyingAgain() {
-	h.Helper()
-	h.Exec("create table before as select id, updated_at from projection.call_log")
-	caps := h.QueryInt("select count(*) from control.clock_cap")
-	h.Replay()
-	if n := h.QueryInt("select count(*) from control.clock_cap"); n != caps {
-		h.Errorf("clock caps after a replay = %d, want %d as before", n, caps)
-	}
-	const earlier = "select count(*) from before b left join projection.call_log c using (id) where c.id is null or c.updated_at < b.updated_at"
-	if n := h.QueryInt(earlier); n != 0 {
-		h.Errorf("calls with an earlier time after a replay = %d, want 0", n)
-	}
-	if n := h.QueryInt("select count(*) from projection.call_log where updated_at > $1", time.Now()); n != 0 {
-		h.Errorf("calls ahead of the projector's clock after a replay = %d, want 0", n)
 	}
 }

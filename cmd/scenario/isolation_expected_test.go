@@ -43,7 +43,7 @@ func (f *isolationFixture) organizationCredential(name string, changes ...func(*
 
 func (f *isolationFixture) newCredential(name string, grant access.Grant, covers []tenantKind, changes ...func(*access.KeySpec)) credential {
 	f.Helper()
-	request := access.KeySpec{Grant: grant, Scopes: issuable()}
+	request := access.KeySpec{Grant: grant, Scopes: access.Scopes()}
 	for _, change := range changes {
 		change(&request)
 	}
@@ -72,7 +72,7 @@ func (f *isolationFixture) grantedKeys() []credential {
 // targets returns the targets of an operation that the credential requests. A key without one scope differs from the organization's
 // key in that scope's operations only, so one target is enough for the others.
 func (c credential) targets(o operation) []target {
-	if lacks := len(c.scopes) == len(issuable())-1; lacks && c.unlocks(o) {
+	if lacks := len(c.scopes) == len(access.Scopes())-1; lacks && c.unlocks(o) {
 		return targets(o)[:1]
 	}
 	return targets(o)
@@ -83,9 +83,9 @@ func (f *isolationFixture) restrictedKeys() []credential {
 	list := []credential{f.organizationCredential("narrowed to an extension", func(request *access.KeySpec) {
 		request.OwnExtension = uuid.NullUUID{UUID: f.tenants[tenantOwn].id(extensionObject), Valid: true}
 	})}
-	for _, scope := range issuable() {
+	for _, scope := range access.Scopes() {
 		list = append(list, f.organizationCredential("without "+string(scope), func(request *access.KeySpec) {
-			request.Scopes = slices.DeleteFunc(issuable(), func(s access.Scope) bool { return s == scope })
+			request.Scopes = slices.DeleteFunc(access.Scopes(), func(s access.Scope) bool { return s == scope })
 		}))
 	}
 	elsewhere := f.organizationCredential("for other addresses", func(request *access.KeySpec) {

@@ -1,8 +1,6 @@
 package scenario_test
 
 import (
-	"fmt"
-	"net/http"
 	"testing"
 
 	"github.com/google/uuid"
@@ -93,23 +91,5 @@ func TestReports_Renames(t *testing.T) {
 		row := o.row()
 		o.equalJSON(member, jsonAt(row, member), "Renamed")
 		o.equalJSON(member+": updatedAt", row["updatedAt"], before["updatedAt"])
-	}
-}
-
-// An event that arrives before what it belongs to is shown when that arrives: a facet with its call, a call with its phone system.
-func TestEvents_AnyOrder(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	system, id := uuid.New(), uuid.New()
-	key, path := h.systemKey(system), fmt.Sprintf("/%s/call-logs/%s", system, id)
-	h.apply(changed(transcript(system, id, 1, "completed", "Hello."), recording(system, id, "RE1", 1, "ready"), call(system, id, 2))...)
-	h.expectOutcome(key, path, "404 NOT_FOUND")
-	late := call(system, id, 1)
-	late.Status = "failed"
-	h.apply(changed(phoneSystem(system, 1, "A"), late)...)
-	h.equalMembers("the call", h.mustGet(key, path), fields{"transcribedText": "Hello.", "recordingSid": "RE1", "status": "completed"})
-	h.apply(deleted(phoneSystem(system, 2, "")))
-	if got := h.get(key, path).status; got != http.StatusNotFound {
-		t.Errorf("status after the phone system's deletion = %d, want 404", got)
 	}
 }

@@ -51,29 +51,6 @@ func TestClockCaps_Repeated(t *testing.T) {
 	}
 }
 
-// While messages are capped without an end, verifications and the follow of a rebuild read caps that are decided meanwhile.
-func TestClockCaps_DecidedMeanwhile(t *testing.T) {
-	t.Parallel()
-	h, clock := newHarness(t), new(projectortest.Clock)
-	clock.Move(-day)
-	h.StartProjector(clock.Option)
-	h.Publish(sampleEvents(31, 50)...)
-	h.WaitUntilCaughtUp()
-	stop := h.startLoad(100)
-	for range 3 {
-		h.requireVerified("while messages are capped")
-	}
-	if result := h.rebuild(); result.Comparison.Differs() {
-		t.Errorf("comparison = %+v, want no difference", result.Comparison)
-	}
-	clock.Move(0)
-	h.rollback()
-	stop()
-	h.WaitUntilCaughtUp()
-	h.requireCaps()
-	h.requireVerified("afterwards")
-}
-
 // New messages with the sequences of lost ones are not capped as those were.
 func TestRun_DropsTheCapsOfLostMessages(t *testing.T) {
 	t.Parallel()
@@ -100,28 +77,4 @@ func TestRun_DropsTheCapsOfLostMessages(t *testing.T) {
 	h.requireCount("calls at their times", 20, atTheirTimes, system, published)
 	h.requireCount("clock caps", before, "select count(*) from control.clock_cap")
 	h.requireVerified("rebuilt")
-}
-
-// A database that lost its caps gets others. They are what is repeated from then on.
-func TestClockCaps_DecidedAgain(t *testing.T) {
-	t.Parallel()
-	h, clock := newHarness(t), new(projectortest.Clock)
-	clock.Move(-day)
-	stop := h.StartProjector(clock.Option)
-	h.Publish(sampleEvents(41, 60)...)
-	h.WaitUntilCaughtUp()
-	stop()
-	h.Exec("create table before as select partition, system_id, id, updated_at from projection.call_log")
-	h.Database.ClearProjection(t)
-	h.Exec("delete from control.clock_cap; delete from control.clock_adjustment; delete from control.dead_letter")
-	clock.Move(-day / 2)
-	stop = h.StartProjector(clock.Option)
-	h.WaitUntilCaughtUp()
-	stop()
-	h.requireCaps()
-	h.requireCount("calls with an earlier time", 0, `
-		select count(*) from before b left join projection.call_log c using (partition, system_id, id)
-		where c.id is null or c.updated_at < b.updated_at`)
-	h.requireVerified("decided again")
-	h.requireRebuilt()
 }

@@ -22,6 +22,8 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"callboard/events/eventstest"
 )
 
 // s3Server is a real S3 server behind a proxy that counts requests.
@@ -39,6 +41,7 @@ const (
 // newS3 starts a server with one account, whose credentials are set in the environment, and with the bucket "calls".
 func newS3(t *testing.T) *s3Server {
 	t.Helper()
+	eventstest.Long(t) // the go command builds the server
 	t.Setenv("AWS_ACCESS_KEY_ID", accessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
 	t.Setenv("AWS_SESSION_TOKEN", "")
@@ -178,7 +181,7 @@ func get(tb testing.TB, address string, changes ...func(*http.Request)) response
 	return response{got.StatusCode, string(body), got.Header}
 }
 
-// A real server accepts a link for its own object and lifetime only.
+// A real server accepts a link for its own object and lifetime only. It is built for this test alone.
 func TestBucket(t *testing.T) {
 	s := newS3(t)
 	for _, key := range []string{"clips/a b+c.wav", "clips/ü%20.wav", "other.wav"} {
@@ -221,34 +224,43 @@ func TestBucket(t *testing.T) {
 			t.Errorf("%s: response = %+v, want a refusal", name, w)
 		}
 	}
+
+	var old Link
+	synctest.Test(t, func(t *testing.T) { old = expiredLink(t, s.store("")) })
+	if w := get(t, old.URL); w.status != http.StatusForbidden || !strings.Contains(w.body, "expired") {
+		t.Errorf("expired link: response = %+v, want 403", w)
+	}
 }
 
 // The expiry of a link is the one in its URL.
 func TestBucket_Expiry(t *testing.T) {
-	s := newS3(t)
-	s.put("a.wav", "0123456789")
-	var old Link
+	t.Setenv("AWS_ACCESS_KEY_ID", accessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
+	t.Setenv("AWS_SESSION_TOKEN", "")
 	synctest.Test(t, func(t *testing.T) { // its clock begins in the year 2000
-		b := s.store("")
-		time.Sleep(700 * time.Millisecond)
-		var err error
-		if old, err = b.Sign(t.Context(), Object{Key: "a.wav"}); err != nil {
+		link := expiredLink(t, openBucket(t))
+		if want := time.Now().Truncate(time.Second).Add(15 * time.Minute); !link.Expires.Equal(want) {
+			t.Errorf("expires = %s, want %s", link.Expires, want)
+		}
+		signed, err := url.Parse(link.URL)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if want := time.Now().Truncate(time.Second).Add(15 * time.Minute); !old.Expires.Equal(want) {
-			t.Errorf("expires = %s, want %s", old.Expires, want)
+		if q := signed.Query(); q.Get("X-Amz-Date") != "20000101T000000Z" || q.Get("X-Amz-Expires") != "900" {
+			t.Errorf("link = %s, want the date and a lifetime of 900 s", link.URL)
 		}
 	})
-	signed, err := url.Parse(old.URL)
+}
+
+// expiredLink signs a link in the year 2000, in a bubble of synctest.
+func expiredLink(t *testing.T, b Store) Link {
+	t.Helper()
+	time.Sleep(700 * time.Millisecond) // of the bubble's clock
+	link, err := b.Sign(t.Context(), Object{Key: "other.wav"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q := signed.Query(); q.Get("X-Amz-Date") != "20000101T000000Z" || q.Get("X-Amz-Expires") != "900" {
-		t.Errorf("link = %s, want the date and a lifetime of 900 s", old.URL)
-	}
-	if w := get(t, old.URL); w.status != http.StatusForbidden || !strings.Contains(w.body, "expired") {
-		t.Errorf("expired link: response = %+v, want 403", w)
-	}
+	return link
 }
 
 func TestBucket_HostsOfLinks(t *testing.T) {

@@ -58,20 +58,10 @@ func TestDescribe(t *testing.T) {
 	if len(document.Servers) != 1 || document.Servers[0].URL != baseURL {
 		t.Errorf("servers = %v, want only %s", document.Servers, baseURL)
 	}
-	if document.Paths.Len() != 24 {
-		t.Errorf("paths = %d, want 24", document.Paths.Len())
-	}
-	for path, item := range document.Paths.Map() {
+	for _, item := range document.Paths.Map() {
 		o := item.Get
-		if len(item.Operations()) != 1 || o == nil {
-			t.Errorf("%s: methods = %v, want only GET", path, item.Operations())
-			continue
-		}
 		if o.Summary == "" || o.Description == "" || len(o.Tags) != 1 || document.Tags.Get(o.Tags[0]) == nil {
 			t.Errorf("%s: summary = %q, description = %q, tags = %v, want all of them and one tag", o.OperationID, o.Summary, o.Description, o.Tags)
-		}
-		if o.Extensions["x-lifecycle-stage"] != "beta" {
-			t.Errorf("%s: stage = %v, want beta", o.OperationID, o.Extensions["x-lifecycle-stage"])
 		}
 		if scope, ok := o.Extensions["x-required-scope"].(string); ok && !strings.Contains(o.Description, "`"+scope+"`") {
 			t.Errorf("%s: the description does not mention the scope %s", o.OperationID, scope)
