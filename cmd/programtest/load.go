@@ -18,12 +18,10 @@ import (
 type Load struct {
 	testing.TB
 	keys    []string
+	urls    []string
 	stop    func() // and waits for the last answers; the end of the test calls it too
 	stopped chan struct{}
 	answers atomic.Int64 // with status 200
-
-	using sync.RWMutex // held for reading while a request is under way
-	urls  []string
 
 	failing  sync.Mutex
 	failures []string
@@ -66,8 +64,6 @@ func (l *Load) run(transport *http.Transport, interval time.Duration) {
 
 // request returns an error unless the status is 200. Its context is not the test's, since a request may outlast a failed test.
 func (l *Load) request(client *http.Client, n int) error {
-	l.using.RLock()
-	defer l.using.RUnlock()
 	url := l.urls[n%len(l.urls)]
 	request, err := http.NewRequestWithContext(context.WithoutCancel(l.Context()), http.MethodGet, url, nil)
 	if err != nil {
@@ -88,20 +84,6 @@ func (l *Load) request(client *http.Client, n int) error {
 	}
 	l.answers.Add(1)
 	return nil
-}
-
-// Use changes the URLs, as a load balancer does. No request to another URL is under way when it returns.
-func (l *Load) Use(urls ...string) {
-	l.using.Lock()
-	defer l.using.Unlock()
-	l.urls = urls
-}
-
-// Between runs a step when no request is under way. Further requests wait for its end.
-func (l *Load) Between(step func()) {
-	l.using.Lock()
-	defer l.using.Unlock()
-	step()
 }
 
 // AwaitAnswers waits for a number of further answers.

@@ -10,14 +10,13 @@ import (
 	"pgregory.net/rapid"
 
 	"callboard/events"
-	"callboard/projector/fold/foldtest"
 )
 
 // A directory's version grows by one at an event if, and only if, the directory shows something else after it.
 func TestFold_DirectoryVersionCountsChanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newFixture()
-		for _, e := range foldtest.RandomHistory(t) {
+		for _, e := range randomHistory(t) {
 			before, want := f.directories(), maps.Clone(f.Directories)
 			f.apply(e)
 			after := f.directories()

@@ -11,7 +11,6 @@ import (
 
 	"callboard/events"
 	"callboard/projector/fold"
-	"callboard/projector/fold/foldtest"
 )
 
 // fixture is the projection in memory: the rows that a database has between batches.
@@ -53,7 +52,7 @@ func newFixture() *fixture {
 }
 
 // apply folds a batch into loaded rows, saves the changes and returns the outcomes.
-func (f *fixture) apply(batch ...foldtest.TimedEvent) []fold.Outcome {
+func (f *fixture) apply(batch ...timedEvent) []fold.Outcome {
 	s := f.state()
 	s.Notify = f.Notify
 	messages := make([]fold.Message, len(batch))
@@ -242,11 +241,9 @@ func extensionsOf(call fold.CallLog) map[uuid.UUID]bool {
 
 // The tests use phone system 1, call 30 and voicemail 40.
 
-func at(clock events.Time, e events.Event) foldtest.TimedEvent {
-	return foldtest.TimedEvent{Event: e, At: clock}
+func at(clock events.Time, e events.Event) timedEvent {
+	return timedEvent{Event: e, At: clock}
 }
-
-func id(n int) uuid.UUID { return foldtest.ID(n) }
 
 func key(n int) fold.Key { return fold.Key{System: id(1), ID: id(n)} }
 

@@ -12,11 +12,10 @@ import (
 	"callboard/events"
 	"callboard/events/webhook"
 	"callboard/projector/fold"
-	"callboard/projector/fold/foldtest"
 )
 
 // told folds a batch and returns its notices, without those of what passed within it.
-func (f *fixture) told(batch ...foldtest.TimedEvent) (all []fold.Notice) {
+func (f *fixture) told(batch ...timedEvent) (all []fold.Notice) {
 	f.Notify = true
 	f.apply(batch...)
 	return f.Told
@@ -68,7 +67,7 @@ func described(notices []fold.Notice) []string {
 func TestNotices_AgreeWithWhatIsFetchable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newFixture()
-		for _, e := range foldtest.RandomHistory(t) {
+		for _, e := range randomHistory(t) {
 			before := fetchableRows(f)
 			got := f.told(e)
 			var want []string
@@ -95,7 +94,7 @@ func TestNotices_AgreeWithWhatIsFetchable(t *testing.T) {
 // The batches don't matter, except for what was fetchable within one of them only. What is fetchable at the end was told as such.
 func TestNotices_AnyBatching(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		history := foldtest.RandomHistory(t)
+		history := randomHistory(t)
 		one, many := newFixture(), newFixture()
 		single := make(map[string]bool)
 		for _, e := range history {
@@ -122,37 +121,37 @@ func TestNotices_AnyBatching(t *testing.T) {
 
 // life returns the events of a call and its facets. The analysis has another callSid than the call.
 func life(system, call uuid.UUID) (ended, recording, transcript, analysis events.Event) {
-	id := events.Some(call)
+	owner := events.Some(call)
 	return events.Changed(&events.Call{ID: call, PhoneSystemID: system, Version: 1, CallSid: "CA1", Direction: "inbound", Status: "completed"}),
 		events.Changed(&events.Recording{
-			RecordingSid: "RE1", PhoneSystemID: system, Version: 2, CallID: id, Status: events.RecordingReady,
+			RecordingSid: "RE1", PhoneSystemID: system, Version: 2, CallID: owner, Status: events.RecordingReady,
 			Audio: &events.Audio{Key: "k", ContentType: "audio/mpeg", Bytes: 1},
 		}),
-		events.Changed(&events.Transcript{PhoneSystemID: system, Version: 3, CallID: id, Status: events.TranscriptCompleted, Text: events.Some("t")}),
-		events.Changed(&events.Analysis{ID: foldtest.ID(9), PhoneSystemID: system, Version: 4, CallID: call, CallSid: "CA2", Status: events.AnalysisCompleted})
+		events.Changed(&events.Transcript{PhoneSystemID: system, Version: 3, CallID: owner, Status: events.TranscriptCompleted, Text: events.Some("t")}),
+		events.Changed(&events.Analysis{ID: id(9), PhoneSystemID: system, Version: 4, CallID: call, CallSid: "CA2", Status: events.AnalysisCompleted})
 }
 
 // Facets arrive before or after their call, in all 24 orders, one message a batch or all in one: the same four events.
 func TestNotices_AnyOrderOfFacets(t *testing.T) {
-	system, call := foldtest.ID(1), foldtest.ID(2)
+	system, call := id(1), id(2)
 	ended, recording, transcript, analysis := life(system, call)
 	all := []events.Event{ended, recording, transcript, analysis}
 	want := map[string]string{
 		webhook.ID(webhook.CallEnded, system, call.String(), 0):                      `"callSid":"CA1"}`,
 		webhook.ID(webhook.RecordingAvailable, system, "RE1", 2):                     `"callSid":"CA1","recordingSid":"RE1"}`,
 		webhook.ID(webhook.TranscriptionCompleted, system, "call/"+call.String(), 3): `"callSid":"CA1","callLogId":"` + call.String() + `"}`,
-		webhook.ID(webhook.AnalysisCompleted, system, foldtest.ID(9).String(), 4):    `"callSid":"CA2","callLogId":"` + call.String() + `"}`,
+		webhook.ID(webhook.AnalysisCompleted, system, id(9).String(), 4):             `"callSid":"CA2","callLogId":"` + call.String() + `"}`,
 	}
 	for n := range 24 {
 		order := permutation(all, n)
 		single, once := newFixture(), newFixture()
 		var notices []fold.Notice
 		for _, e := range order {
-			notices = append(notices, single.told(foldtest.TimedEvent{Event: e})...)
+			notices = append(notices, single.told(timedEvent{Event: e})...)
 		}
-		batch := make([]foldtest.TimedEvent, len(order))
+		batch := make([]timedEvent, len(order))
 		for i, e := range order {
-			batch[i] = foldtest.TimedEvent{Event: e}
+			batch[i] = timedEvent{Event: e}
 		}
 		for what, list := range map[string][]fold.Notice{"single messages": notices, "one batch": once.told(batch...)} {
 			got := make(map[string]string)
@@ -180,20 +179,20 @@ func permutation(all []events.Event, n int) (order []events.Event) {
 
 // What passes and comes back within a batch is told once, as it is at the end.
 func TestNotices_WithinABatch(t *testing.T) {
-	system, call := foldtest.ID(1), foldtest.ID(2)
+	system, call := id(1), id(2)
 	ended, recording, _, _ := life(system, call)
 	state := *recording.State.(*events.Recording)
 	unavailable, again := state, state
 	unavailable.Version, unavailable.Status, unavailable.Audio = 5, events.RecordingUnavailable, nil
 	again.Version = 6
-	batch := func(list ...events.Event) (timed []foldtest.TimedEvent) {
+	batch := func(list ...events.Event) (timed []timedEvent) {
 		for _, e := range list {
-			timed = append(timed, foldtest.TimedEvent{Event: e})
+			timed = append(timed, timedEvent{Event: e})
 		}
 		return timed
 	}
 	for what, c := range map[string]struct {
-		batch []foldtest.TimedEvent
+		batch []timedEvent
 		want  string
 	}{
 		"ready":               {batch(ended, recording), "[call.ended 0 call.recording.available 2]"},

@@ -12,10 +12,9 @@ import (
 
 	"callboard/events"
 	"callboard/projector/fold"
-	"callboard/projector/fold/foldtest"
 )
 
-func applied(batches ...[]foldtest.TimedEvent) *fixture {
+func applied(batches ...[]timedEvent) *fixture {
 	f := newFixture()
 	for _, batch := range batches {
 		f.apply(batch...)
@@ -32,8 +31,8 @@ func checkEqual(t *rapid.T, got, want *fixture) {
 
 func TestFold_AnyBatchingGivesTheSameRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		history := foldtest.RandomHistory(t)
-		var batches [][]foldtest.TimedEvent
+		history := randomHistory(t)
+		var batches [][]timedEvent
 		for rest := history; len(rest) > 0; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "batch")
 			batches, rest = append(batches, rest[:n]), rest[n:]
@@ -45,9 +44,9 @@ func TestFold_AnyBatchingGivesTheSameRows(t *testing.T) {
 // An event that arrives again, directly or after later ones, changes nothing and is no conflict.
 func TestFold_RepeatedEventsChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		history := foldtest.RandomHistory(t)
+		history := randomHistory(t)
 		prefix := slices.Clone(history[:rapid.IntRange(0, len(history)).Draw(t, "prefix")])
-		var twice []foldtest.TimedEvent
+		var twice []timedEvent
 		for _, e := range history {
 			twice = append(twice, e, e)
 		}
@@ -75,14 +74,14 @@ func TestFold_RepeatedEventsChangeNothing(t *testing.T) {
 // voicemail can be created again, so the result depends on what arrived before its deletion. UpdatedAt depends on the order too.
 func TestFold_AnyOrderOfEntitiesGivesTheSameRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		history := slices.DeleteFunc(foldtest.RandomHistory(t), func(e foldtest.TimedEvent) bool { return e.Entity == events.EntityVoicemail })
-		queues := map[string][]foldtest.TimedEvent{}
+		history := slices.DeleteFunc(randomHistory(t), func(e timedEvent) bool { return e.Entity == events.EntityVoicemail })
+		queues := map[string][]timedEvent{}
 		for _, e := range history {
 			key := fmt.Sprint(e.Entity, e.System, e.Key)
 			queues[key] = append(queues[key], e)
 		}
 		keys := slices.Sorted(maps.Keys(queues))
-		shuffled := make([]foldtest.TimedEvent, 0, len(history))
+		shuffled := make([]timedEvent, 0, len(history))
 		for len(shuffled) < len(history) {
 			i := rapid.IntRange(0, len(keys)-1).Draw(t, "queue")
 			queue := queues[keys[i]]
@@ -106,7 +105,7 @@ func TestFold_AnyOrderOfEntitiesGivesTheSameRows(t *testing.T) {
 func TestFold_CountersAndIndexesMatchTheRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newFixture()
-		for _, e := range foldtest.RandomHistory(t) {
+		for _, e := range randomHistory(t) {
 			f.apply(e)
 			got, want := newFixture(), f.recount()
 			got.Counts, got.References = f.Counts, f.References
@@ -122,7 +121,7 @@ func TestFold_CountersAndIndexesMatchTheRows(t *testing.T) {
 func TestFold_UpdatedAtChangesExactlyWithTheReport(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newFixture()
-		for _, e := range foldtest.RandomHistory(t) {
+		for _, e := range randomHistory(t) {
 			before := maps.Clone(f.CallLogs)
 			f.apply(e)
 			for key, row := range f.CallLogs {

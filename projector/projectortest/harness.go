@@ -31,12 +31,10 @@ const Partitions = 4
 type Harness struct {
 	testing.TB
 
-	Server     *eventstest.Server // nil if the test has its own: see [WithNATS]
-	URL        string             // of the server, or of all servers of a cluster
+	Server     *eventstest.Server
 	JetStream  jetstream.JetStream
 	Stream     jetstream.Stream
 	Partitions int
-	Replicas   int
 	Database   *schematest.Database
 	Pool       *pgxpool.Pool // as the superuser, who owns the schema
 	Publisher  *events.Publisher
@@ -50,25 +48,16 @@ func WithPartitions(count int) Option {
 	return func(h *Harness) { h.Partitions = count }
 }
 
-// WithNATS makes the harness use NATS servers of the test, by the URL for clients. Streams have a replica on as many servers.
-func WithNATS(url string, replicas int) Option {
-	return func(h *Harness) { h.URL, h.Replicas = url, replicas }
-}
-
 // NewHarness starts a harness.
 func NewHarness(tb testing.TB, options ...Option) *Harness {
 	tb.Helper()
-	h := &Harness{TB: tb, Partitions: Partitions, Replicas: 1}
+	h := &Harness{TB: tb, Server: eventstest.NewServer(tb), Partitions: Partitions}
 	for _, apply := range options {
 		apply(h)
 	}
-	if h.URL == "" {
-		h.Server = eventstest.NewServer(tb)
-		h.URL = h.Server.URL()
-	}
 	h.Database = schematest.New(tb)
-	h.JetStream = eventstest.JetStream(tb, h.URL)
-	h.Stream = eventstest.CreateReplicatedStream(tb, h.JetStream, h.Partitions, h.Replicas)
+	h.JetStream = eventstest.JetStream(tb, h.Server.URL())
+	h.Stream = eventstest.CreateStream(tb, h.JetStream, h.Partitions)
 	h.Pool = h.Database.Pool(tb)
 	h.Publisher = events.NewPublisher(h.JetStream, "test")
 	return h
@@ -109,7 +98,7 @@ func (h *Harness) ReplaceStream(change ...func(*jetstream.StreamConfig)) {
 	if err := h.JetStream.DeleteStream(h.Context(), events.StreamName); err != nil {
 		h.Fatal(err)
 	}
-	config := events.StreamConfig(events.StreamName, h.Partitions, h.Replicas)
+	config := events.StreamConfig(events.StreamName, h.Partitions, 1)
 	for _, apply := range change {
 		apply(&config)
 	}
@@ -130,7 +119,7 @@ func (h *Harness) SetAllowDirect(allow bool) {
 // SetPartitions changes the partition count of the stream. [Harness.WaitUntilCaughtUp] still expects the count of the start.
 func (h *Harness) SetPartitions(count int) {
 	h.Helper()
-	h.updateStream(events.StreamConfig(events.StreamName, count, h.Replicas))
+	h.updateStream(events.StreamConfig(events.StreamName, count, 1))
 }
 
 func (h *Harness) updateStream(config jetstream.StreamConfig) {
@@ -168,7 +157,7 @@ func LogTo(buffer *eventstest.LogBuffer) func(*projector.Config) {
 // StartProjector runs a projector until stop is called or the test ends. stop returns when the projector has ended.
 func (h *Harness) StartProjector(change ...func(*projector.Config)) (stop func()) {
 	h.Helper()
-	config, disconnect, err := Connect(h.URL, h.Database.RoleURL("callboard_projector"))
+	config, disconnect, err := Connect(h.Server.URL(), h.Database.RoleURL("callboard_projector"))
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 
 	"callboard/events"
 	"callboard/projector/fold"
-	"callboard/projector/fold/foldtest"
 	"callboard/projector/store"
 )
 
@@ -68,7 +67,7 @@ func requireLoaded(r *rapid.T, state, loaded *fold.State) {
 func extremeRows(r *rapid.T) *fold.State {
 	state := &fold.State{Partition: 3}
 	for n := range rapid.IntRange(0, 4).Draw(r, "rows") {
-		key := fold.Key{System: foldtest.ID(1), ID: foldtest.ID(10 + n)}
+		key := fold.Key{System: id(1), ID: id(10 + n)}
 		call := fold.CallLog{Key: key, Version: drawInt64(r), UpdatedAt: drawTime(r)}
 		call.FromName, call.StartTime, call.EndTime = null(r, drawText), null(r, drawTime), null(r, drawTime)
 		call.Duration, call.CallGroupID = null(r, drawInt32), null(r, drawID)
@@ -121,7 +120,7 @@ func drawFloat(r *rapid.T) float64 {
 }
 
 func drawID(r *rapid.T) uuid.UUID {
-	return rapid.SampledFrom([]uuid.UUID{uuid.Nil, uuid.Max, foldtest.ID(7)}).Draw(r, "id")
+	return rapid.SampledFrom([]uuid.UUID{uuid.Nil, uuid.Max, id(7)}).Draw(r, "id")
 }
 
 // PostgreSQL refuses a value of a batch that its column can't hold, as the event's fault.
@@ -144,7 +143,7 @@ func TestStore_WriteRefusesValuesOutOfRange(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			database.ClearProjection(t)
 			state := &fold.State{Partition: 3}
-			test.row.Key = fold.Key{System: foldtest.ID(1), ID: foldtest.ID(40)}
+			test.row.Key = fold.Key{System: id(1), ID: id(40)}
 			state.Voicemails.Put(test.row.Key, test.row)
 			from := claim(t, s)
 			to := from

@@ -14,7 +14,6 @@ import (
 
 	"callboard/events"
 	"callboard/events/sample"
-	"callboard/projector/fold/foldtest"
 )
 
 //nolint:gochecknoglobals // flags are
@@ -56,7 +55,7 @@ func foldDigests(t *testing.T) string {
 	s, database, _ := openStore(t)
 	position := claim(t, s)
 	for _, e := range fullHistory() {
-		position = applyBatch(t, s, position, []foldtest.TimedEvent{e})
+		position = applyBatch(t, s, position, []timedEvent{e})
 	}
 	company := sample.New(sample.Config{Seed: 11, Systems: 3, Calls: 400, Days: 10, Until: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)})
 	applyBatch(t, s, position, timed(company, events.TimeOf(time.Date(2026, 6, 2, 0, 0, 0, 0, time.UTC))))

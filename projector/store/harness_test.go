@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/google/uuid"
@@ -12,7 +13,6 @@ import (
 	"callboard/events/eventstest"
 	"callboard/events/sample"
 	"callboard/projector/fold"
-	"callboard/projector/fold/foldtest"
 	"callboard/projector/store"
 	"callboard/schema/schematest"
 )
@@ -76,8 +76,17 @@ func write(t failer, s *store.Store, changes store.ChangeSet) {
 	}
 }
 
+// timedEvent is an event and the partition's clock at it.
+type timedEvent struct {
+	events.Event
+	At events.Time
+}
+
+// id returns the UUID that tests name by a number.
+func id(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)) }
+
 // applyBatch folds a batch and writes it, and returns the position after it.
-func applyBatch(t failer, s *store.Store, from store.Position, batch []foldtest.TimedEvent) store.Position {
+func applyBatch(t failer, s *store.Store, from store.Position, batch []timedEvent) store.Position {
 	t.Helper()
 	changes := store.ChangeSet{From: from, To: from}
 	changes.To.Sequence += uint64(len(batch))
@@ -95,7 +104,7 @@ func applyBatch(t failer, s *store.Store, from store.Position, batch []foldtest.
 	return changes.To
 }
 
-func eventsOf(batch []foldtest.TimedEvent) []events.Event {
+func eventsOf(batch []timedEvent) []events.Event {
 	list := make([]events.Event, len(batch))
 	for i, e := range batch {
 		list[i] = e.Event
@@ -104,22 +113,22 @@ func eventsOf(batch []foldtest.TimedEvent) []events.Event {
 }
 
 // foldInto folds a history. An event that contradicts the state changes nothing; the projector would record a dead letter.
-func foldInto(state *fold.State, history []foldtest.TimedEvent) {
+func foldInto(state *fold.State, history []timedEvent) {
 	for _, e := range history {
 		_, _ = state.Fold(e.Event, e.At)
 	}
 }
 
 // timed gives the events of a company times, a millisecond apart.
-func timed(company *sample.Company, at events.Time) []foldtest.TimedEvent {
-	var history []foldtest.TimedEvent
+func timed(company *sample.Company, at events.Time) []timedEvent {
+	var history []timedEvent
 	for e := range company.Directory() {
 		at++
-		history = append(history, foldtest.TimedEvent{Event: e, At: at})
+		history = append(history, timedEvent{Event: e, At: at})
 	}
 	for e := range company.History() {
 		at++
-		history = append(history, foldtest.TimedEvent{Event: e, At: at})
+		history = append(history, timedEvent{Event: e, At: at})
 	}
 	return history
 }

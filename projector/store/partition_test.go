@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/events"
-	"callboard/projector/fold/foldtest"
 	"callboard/projector/store"
 	"callboard/schema/schematest"
 )
@@ -33,10 +32,10 @@ func TestStore_TouchesOnePartition(t *testing.T) {
 	s := store.New(schematest.OpenTracedPool(t, pool, &schematest.Tracer{Statement: record, BatchStatement: record}))
 	full, position := fullHistory(), claim(t, s)
 	position = applyBatch(t, s, position, full)
-	var deletions []foldtest.TimedEvent
+	var deletions []timedEvent
 	for _, e := range full {
 		e.Version += 10
-		deletions = append(deletions, foldtest.TimedEvent{Event: events.Deleted(e.Identity), At: e.At})
+		deletions = append(deletions, timedEvent{Event: events.Deleted(e.Identity), At: e.At})
 	}
 	applyBatch(t, s, position, deletions)
 	if schematest.OnNodes() {

@@ -9,7 +9,6 @@ import (
 
 	"callboard/events"
 	"callboard/events/sample"
-	"callboard/projector/fold/foldtest"
 	"callboard/projector/store"
 	"callboard/schema/schematest"
 )
@@ -24,10 +23,10 @@ func TestStore_ReadsNoTableWhole(t *testing.T) {
 	full := fullHistory()
 	position := applyBatch(t, s, claim(t, s), full)
 	position = applyBatch(t, s, position, full)
-	deletions := make([]foldtest.TimedEvent, len(full))
+	deletions := make([]timedEvent, len(full))
 	for i, e := range full {
 		e.Version += 10
-		deletions[i] = foldtest.TimedEvent{Event: events.Deleted(e.Identity), At: e.At}
+		deletions[i] = timedEvent{Event: events.Deleted(e.Identity), At: e.At}
 	}
 	applyBatch(t, s, position, deletions)
 
@@ -64,7 +63,7 @@ func TestStore_ReadsRowsByWholeKeys(t *testing.T) {
 	pool = limited(t, pool, 2)
 	s := store.New(pool)
 	position := claim(t, s)
-	apply := func(history []foldtest.TimedEvent) {
+	apply := func(history []timedEvent) {
 		for batch := range slices.Chunk(history, batchSize) {
 			position = applyBatch(t, s, position, batch)
 		}
@@ -76,7 +75,7 @@ func TestStore_ReadsRowsByWholeKeys(t *testing.T) {
 		idle = busy
 	}
 	history := timed(sample.New(sample.Config{Seed: 1, Systems: 1, Calls: calls}), events.Time(1_700_000_000_000))
-	ofCalls, others := divide(history, func(e foldtest.TimedEvent) bool { return e.Entity == events.EntityCall })
+	ofCalls, others := divide(history, func(e timedEvent) bool { return e.Entity == events.EntityCall })
 	apply(others[:first])
 	changeConnection()
 	apply(others[len(others)-first:])
@@ -143,7 +142,7 @@ func queryRows[T any](t *testing.T, pool *pgxpool.Pool, row pgx.RowToFunc[T], sq
 }
 
 // divide returns the events of a history that are of a kind, and the others.
-func divide(history []foldtest.TimedEvent, of func(foldtest.TimedEvent) bool) (some, others []foldtest.TimedEvent) {
+func divide(history []timedEvent, of func(timedEvent) bool) (some, others []timedEvent) {
 	for _, e := range history {
 		if of(e) {
 			some = append(some, e)

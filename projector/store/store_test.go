@@ -10,7 +10,6 @@ import (
 
 	"callboard/events"
 	"callboard/projector/fold"
-	"callboard/projector/fold/foldtest"
 	"callboard/projector/store"
 )
 
@@ -41,7 +40,7 @@ func TestStore_LoadReturnsEveryFieldThatWriteWrote(t *testing.T) {
 }
 
 // checkLoaded checks that the loaded rows equal those that the history is folded to from nothing.
-func checkLoaded(t *testing.T, loaded *fold.State, full []foldtest.TimedEvent) {
+func checkLoaded(t *testing.T, loaded *fold.State, full []timedEvent) {
 	t.Helper()
 	fresh := &fold.State{Partition: 3}
 	for _, e := range full {

@@ -1,5 +1,4 @@
-// Package foldtest generates histories of phone systems for tests of the fold and of the store.
-package foldtest
+package fold_test
 
 import (
 	"fmt"
@@ -11,24 +10,24 @@ import (
 	"callboard/events"
 )
 
-// TimedEvent is an event and the partition's clock at it.
-type TimedEvent struct {
+// timedEvent is an event and the partition's clock at it.
+type timedEvent struct {
 	events.Event
 	At events.Time
 }
 
-// ID returns the UUID that tests name by a number.
-func ID(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)) }
+// id returns the UUID that tests name by a number.
+func id(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)) }
 
-// RandomHistory draws the events of a few phone systems, calls, voicemails, their facets and what they refer to. There are so few of
+// randomHistory draws the events of a few phone systems, calls, voicemails, their facets and what they refer to. There are so few of
 // each that most events meet earlier ones; a voicemail and a call share an id. Versions mostly rise; some events repeat or come late, and some
 // have the time of the one before. All can be published, once they have an id and a source.
-func RandomHistory(t *rapid.T) []TimedEvent {
+func randomHistory(t *rapid.T) []timedEvent {
 	g := generator{t: t, versions: map[string]int64{}}
-	list := make([]TimedEvent, rapid.IntRange(1, 120).Draw(t, "length"))
+	list := make([]timedEvent, rapid.IntRange(1, 120).Draw(t, "length"))
 	at := events.Time(1_000_000)
 	for i := range list {
-		list[i] = TimedEvent{g.event(), at}
+		list[i] = timedEvent{g.event(), at}
 		if !g.oneIn(4, "same time") {
 			at++
 		}
@@ -51,16 +50,16 @@ func (g generator) oneIn(n int, label string) bool { return g.pick(n, label) == 
 // system is mostly the same one, because entities of different systems do not affect each other.
 func (g generator) system() uuid.UUID {
 	if g.oneIn(8, "system") {
-		return ID(2)
+		return id(2)
 	}
-	return ID(1)
+	return id(1)
 }
 
 func (g generator) maybe(base, n int, label string) events.Null[uuid.UUID] {
 	if g.flip(label + " null") {
 		return events.Null[uuid.UUID]{}
 	}
-	return events.Some(ID(base + g.pick(n, label)))
+	return events.Some(id(base + g.pick(n, label)))
 }
 
 func (g generator) event() events.Event {
@@ -117,24 +116,24 @@ func (g generator) versioned(e events.Event) events.Event {
 func (g generator) systemGroup() events.Event {
 	members := make([]uuid.UUID, g.pick(4, "members"))
 	for i := range members {
-		members[i] = ID(1 + g.pick(3, "member"))
+		members[i] = id(1 + g.pick(3, "member"))
 	}
-	return events.Changed(&events.Group{ID: ID(90 + g.pick(2, "system group")), PhoneSystemIDs: members})
+	return events.Changed(&events.Group{ID: id(90 + g.pick(2, "system group")), PhoneSystemIDs: members})
 }
 
 func (g generator) extension() events.Event {
 	return events.Changed(&events.Extension{
-		ID: ID(10 + g.pick(2, "extension")), PhoneSystemID: g.system(), Name: fmt.Sprint("name ", g.pick(3, "name")),
+		ID: id(10 + g.pick(2, "extension")), PhoneSystemID: g.system(), Name: fmt.Sprint("name ", g.pick(3, "name")),
 	})
 }
 
 func (g generator) callGroup() events.Event {
-	return events.Changed(&events.CallGroup{ID: ID(20 + g.pick(2, "group")), PhoneSystemID: g.system()})
+	return events.Changed(&events.CallGroup{ID: id(20 + g.pick(2, "group")), PhoneSystemID: g.system()})
 }
 
 func (g generator) representative() events.Event {
 	return events.Changed(&events.Representative{
-		ID: ID(70 + g.pick(2, "representative")), PhoneSystemID: g.system(), Name: fmt.Sprint("name ", g.pick(2, "name")),
+		ID: id(70 + g.pick(2, "representative")), PhoneSystemID: g.system(), Name: fmt.Sprint("name ", g.pick(2, "name")),
 	})
 }
 
@@ -148,14 +147,14 @@ func (g generator) classification() events.Event {
 
 func (g generator) phone() events.Event {
 	return events.Changed(&events.Phone{
-		ID: ID(50 + g.pick(2, "phone")), PhoneSystemID: g.system(), Status: []string{"", "active", "inactive"}[g.pick(3, "status")],
+		ID: id(50 + g.pick(2, "phone")), PhoneSystemID: g.system(), Status: []string{"", "active", "inactive"}[g.pick(3, "status")],
 		CreatedAt: g.createdAt(),
 	})
 }
 
 func (g generator) voicemail() events.Event {
 	return events.Changed(&events.Voicemail{
-		ID: ID(30), PhoneSystemID: g.system(), CallSid: "CA0", RecordingSid: "RE0", CreatedAt: g.createdAt(), Listened: g.flip("listened"),
+		ID: id(30), PhoneSystemID: g.system(), CallSid: "CA0", RecordingSid: "RE0", CreatedAt: g.createdAt(), Listened: g.flip("listened"),
 	})
 }
 
@@ -163,7 +162,7 @@ func (g generator) analysis() events.Event {
 	statuses := []string{"pending", "processing", "completed", "completed", "completed", "failed"}
 	n := g.pick(4, "analysis")
 	a := &events.Analysis{
-		ID: ID(80 + n), PhoneSystemID: g.system(), CallID: ID(30 + g.ownerOf(n, calls)), CallSid: "CA0",
+		ID: id(80 + n), PhoneSystemID: g.system(), CallID: id(30 + g.ownerOf(n, calls)), CallSid: "CA0",
 		Status: statuses[g.pick(len(statuses), "status")], CreatedAt: g.createdAt(),
 		CoachingTips: []string{fmt.Sprint("tip ", g.pick(2, "tip"))},
 	}
@@ -175,7 +174,7 @@ func (g generator) analysis() events.Event {
 	if g.flip("role") {
 		states := []string{"identified", "identified", "unknown", "not_analyzed"}
 		a.Representative = &events.RepresentativeRole{
-			State: states[g.pick(len(states), "state")], ID: events.Some(ID(70 + g.pick(2, "representative"))),
+			State: states[g.pick(len(states), "state")], ID: events.Some(id(70 + g.pick(2, "representative"))),
 			Confidence: events.Some(float64(g.pick(2, "confidence"))),
 		}
 	}
@@ -191,7 +190,7 @@ func (g generator) createdAt() events.Time {
 // call differs from the call's event before in what it refers to, and half of the time in other values.
 func (g generator) call() events.Event {
 	c := &events.Call{
-		ID:                    ID(30 + g.pick(calls, "call")),
+		ID:                    id(30 + g.pick(calls, "call")),
 		PhoneSystemID:         g.system(),
 		CallSid:               "CA0",
 		Direction:             "inbound",
@@ -221,9 +220,9 @@ func (g generator) ownerOf(facet, n int) int {
 func (g generator) ownerRow(facet int) (call, voicemail events.Null[uuid.UUID]) {
 	owner := g.ownerOf(facet, calls+1)
 	if owner == calls {
-		return call, events.Some(ID(30))
+		return call, events.Some(id(30))
 	}
-	return events.Some(ID(30 + owner)), voicemail
+	return events.Some(id(30 + owner)), voicemail
 }
 
 func (g generator) transcript() events.Event {
