@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // StoredMessage is a message of a stream.
@@ -13,15 +12,6 @@ type StoredMessage struct {
 	Message
 	Sequence uint64
 	StoredAt time.Time
-}
-
-// Stored returns a message that a consumer has delivered with its metadata.
-func Stored(m jetstream.Msg, meta *jetstream.MsgMetadata) StoredMessage {
-	return StoredMessage{
-		Message:  Message{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()},
-		Sequence: meta.Sequence.Stream,
-		StoredAt: meta.Timestamp,
-	}
 }
 
 // Size returns how many bytes the subject, the headers and the body have.

@@ -109,7 +109,9 @@ func (e *env) messages(above uint64) []events.StoredMessage {
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		list = append(list, events.Stored(m, meta))
+		list = append(list, events.StoredMessage{
+			Message: events.Message{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()}, Sequence: meta.Sequence.Stream, StoredAt: meta.Timestamp,
+		})
 	}
 	return list
 }
@@ -124,11 +126,25 @@ func (e *env) apply() (items []ingest.Item) {
 	return items
 }
 
+// addCounts adds counts to a sum.
+func addCounts(sum, counts store.MessageCounts) {
+	for entity, n := range counts {
+		s := sum[entity]
+		s.Read += n.Read
+		s.Applied += n.Applied
+		s.Stale += n.Stale
+		s.Conflicting += n.Conflicting
+		s.Ignored += n.Ignored
+		s.Dead += n.Dead
+		sum[entity] = s
+	}
+}
+
 // counts returns the message counts of all commits so far.
 func (e *env) counts() store.MessageCounts {
 	counts := store.MessageCounts{}
 	for _, c := range e.committed {
-		counts.Add(c.MessageCounts)
+		addCounts(counts, c.MessageCounts)
 	}
 	return counts
 }
@@ -372,7 +388,7 @@ func newFolder(from store.Position, decisions store.Decisions) *folder {
 func (f *folder) apply(items []ingest.Item) {
 	c := ingest.Fold(f.Changes.State, f.Changes.To, items, ingest.Known{Decisions: f.decisions})
 	f.Changes.To = c.To
-	f.Changes.MessageCounts.Add(c.MessageCounts)
+	addCounts(f.Changes.MessageCounts, c.MessageCounts)
 	f.Changes.DeadLetters = append(f.Changes.DeadLetters, slices.DeleteFunc(c.DeadLetters, f.decisions.HasDeadLetter)...)
 }
 

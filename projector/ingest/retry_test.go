@@ -263,7 +263,7 @@ func (e *env) checkReplay(from store.Position) {
 	want := store.MessageCounts{}
 	for _, c := range e.committed {
 		if c.From.Sequence >= from.Sequence {
-			want.Add(c.MessageCounts)
+			addCounts(want, c.MessageCounts)
 		}
 	}
 	got := folder.Changes

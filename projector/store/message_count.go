@@ -50,20 +50,6 @@ func (c MessageCounts) AddMessage(entity events.Entity, outcome fold.Outcome) {
 	c[entity] = count
 }
 
-// Add adds other counts.
-func (c MessageCounts) Add(other MessageCounts) {
-	for entity, n := range other {
-		sum := c[entity]
-		sum.Read += n.Read
-		sum.Applied += n.Applied
-		sum.Stale += n.Stale
-		sum.Conflicting += n.Conflicting
-		sum.Ignored += n.Ignored
-		sum.Dead += n.Dead
-		c[entity] = sum
-	}
-}
-
 // String implements [fmt.Stringer].
 func (c MessageCount) String() string {
 	return fmt.Sprintf("%d read (%d applied, %d stale, %d of them conflicting, %d ignored, %d dead)",
