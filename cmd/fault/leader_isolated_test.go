@@ -2,6 +2,7 @@ package fault_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,12 +13,37 @@ import (
 	"callboard/events/eventstest"
 )
 
+// newDivisibleCluster starts NATS servers of which isolate isolates one, until rejoin is called: no byte passes between it and the others, although
+// their connections stay open.
+func newDivisibleCluster(t *testing.T) (c eventstest.Cluster, isolate func(*eventstest.Server) (rejoin func())) {
+	t.Helper()
+	proxies := make(map[[2]int]*eventstest.Proxy)
+	c = eventstest.NewRoutedCluster(t, eventstest.Nowhere, func(from, to int, address string) string {
+		proxies[[2]int{from, to}] = eventstest.NewProxy(t, address)
+		return proxies[[2]int{from, to}].Addr()
+	})
+	return c, func(s *eventstest.Server) (rejoin func()) {
+		isolated := slices.Index(c, s)
+		var resume []func()
+		for pair, proxy := range proxies {
+			if slices.Contains(pair[:], isolated) {
+				resume = append(resume, proxy.Pause())
+			}
+		}
+		return func() {
+			for _, f := range resume {
+				f()
+			}
+		}
+	}
+}
+
 // newIsolationHarness starts callboard with a cluster of three NATS servers, of which projectors and readers use the one that leads the stream
 // of events. isolate isolates that server from the others, which the publishers use. alone is the isolated server's JetStream.
 func newIsolationHarness(t *testing.T) (h *harness, isolate func() (rejoin func()), alone jetstream.JetStream) {
 	t.Helper()
 	seed := seed(t)
-	servers, isolateServer := eventstest.NewDivisibleCluster(t)
+	servers, isolateServer := newDivisibleCluster(t)
 	h = prepareHarness(t, seed)
 	h.postgres, h.js = newPostgresServer(t), eventstest.JetStream(t, servers.URL())
 	h.createDatabase()

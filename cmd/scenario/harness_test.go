@@ -48,7 +48,7 @@ type harness struct {
 func newHarness(t *testing.T, options ...projectortest.Option) *harness {
 	t.Helper()
 	h := &harness{Harness: projectortest.NewHarness(t, options...), peppers: []access.Pepper{newPepper(t)}, vault: vaulttest.New(t, newSecret()), audioDir: t.TempDir(), log: &eventstest.LogBuffer{}}
-	h.registry = access.NewRegistry(h.RolePool("callboard_operator", nil), h.peppers[0])
+	h.registry = access.NewRegistry(h.Database.RolePool(h, "callboard_operator"), h.peppers[0])
 	if _, err := h.JetStream.CreateStream(t.Context(), eventsaudit.StreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ const unlimited = 1_000_000
 func (h *harness) startReader() {
 	h.Helper()
 	writer, err := projectoraudit.New(projectoraudit.Config{
-		JetStream: h.JetStream, Database: h.RolePool("callboard_projector", nil), Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
+		JetStream: h.JetStream, Database: h.Database.RolePool(h, "callboard_projector"), Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})
 	if err != nil {
 		h.Fatal(err)
@@ -109,7 +109,7 @@ func (h *harness) serve(database *pgxpool.Pool, change ...func(*readapi.Config))
 	return server
 }
 
-func (h *harness) readerPool() *pgxpool.Pool { return h.RolePool("callboard_reader", nil) }
+func (h *harness) readerPool() *pgxpool.Pool { return h.Database.RolePool(h, "callboard_reader") }
 
 func (h *harness) audioLocation() audio.Location {
 	h.Helper()

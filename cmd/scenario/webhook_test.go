@@ -59,7 +59,7 @@ func (h *harness) startFollower(system uuid.UUID, gate *fanout.Gate) *follower {
 	roots := x509.NewCertPool()
 	roots.AddCert(f.receiver.Certificate())
 	sender, err := webhook.New(webhook.Config{
-		Database: h.RolePool("callboard_webhooks", nil), NATS: h.JetStream.Conn(), Gate: gate, Vault: h.vault, Timeout: requestTimeout,
+		Database: h.Database.RolePool(h, "callboard_webhooks"), NATS: h.JetStream.Conn(), Gate: gate, Vault: h.vault, Timeout: requestTimeout,
 		Client: egress.New(egress.Config{
 			Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots, Version: "test",
 			Timeout: requestTimeout, ConnectTimeout: requestTimeout,
@@ -76,7 +76,7 @@ func (h *harness) startFollower(system uuid.UUID, gate *fanout.Gate) *follower {
 // register registers the endpoint from the present end of the stream on.
 func (f *follower) register(system uuid.UUID) {
 	f.Helper()
-	r := registry.New(f.RolePool("callboard_operator", nil), "scenario")
+	r := registry.New(f.Database.RolePool(f, "callboard_operator"), "scenario")
 	c, err := registry.NewCandidate("CRM", f.receiver.URL, registry.Target{Kind: registry.System, ID: system}, event.Kinds(), 8, f.vault)
 	if err == nil {
 		err = r.Register(f.Context(), c)

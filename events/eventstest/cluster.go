@@ -17,45 +17,20 @@ type Cluster []*Server
 // NewCluster starts the servers, named server0 to server2, and waits until they accept requests to JetStream. They stop when the test ends.
 func NewCluster(tb testing.TB) Cluster {
 	tb.Helper()
-	return newCluster(tb, "", func(_, _ int, address string) string { return address })
+	return NewRoutedCluster(tb, "", func(_, _ int, address string) string { return address })
 }
 
-// NewDivisibleCluster starts a cluster of which isolate isolates one server, until rejoin is called: no byte passes between it and the others,
-// although their connections stay open.
-func NewDivisibleCluster(tb testing.TB) (c Cluster, isolate func(s *Server) (rejoin func())) {
-	tb.Helper()
-	proxies := make(map[[2]int]*Proxy)
-	c = newCluster(tb, nowhere, func(from, to int, address string) string {
-		proxies[[2]int{from, to}] = NewProxy(tb, address)
-		return proxies[[2]int{from, to}].Addr()
-	})
-	return c, func(s *Server) (rejoin func()) {
-		isolated := slices.Index(c, s)
-		var resume []func()
-		for pair, proxy := range proxies {
-			if slices.Contains(pair[:], isolated) {
-				resume = append(resume, proxy.Pause())
-			}
-		}
-		return func() {
-			for _, f := range resume {
-				f()
-			}
-		}
-	}
-}
+// Nowhere is an address at which nothing listens.
+const Nowhere = "127.0.0.1:1"
 
-// nowhere is an address at which nothing listens.
-const nowhere = "127.0.0.1:1"
-
-// newCluster starts the servers. A server connects to each one before it at the address that route returns for that one's own. advertised is
-// the address that servers tell each other; empty: their own.
-func newCluster(tb testing.TB, advertised string, route func(from, to int, address string) string) Cluster {
+// NewRoutedCluster is [NewCluster] with other routes. A server connects to each one before it at the address that route returns for that one's
+// own. advertised is the address that servers tell each other; empty: their own.
+func NewRoutedCluster(tb testing.TB, advertised string, route func(from, to int, address string) string) Cluster {
 	tb.Helper()
 	var c Cluster
 	for i := range 3 {
 		// JetStream refuses to start in a cluster without a route, so the first server has one that leads nowhere.
-		routes := []*url.URL{{Scheme: "nats", Host: nowhere}}
+		routes := []*url.URL{{Scheme: "nats", Host: Nowhere}}
 		for to, s := range c {
 			address := "127.0.0.1:" + strconv.Itoa(s.options.Cluster.Port)
 			routes = append(routes, &url.URL{Scheme: "nats", Host: route(i, to, address)})

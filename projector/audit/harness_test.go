@@ -53,23 +53,14 @@ func (h *harness) awaitStream() {
 	})
 }
 
-// connect returns the configuration of a writer with its own connections, which disconnect closes.
-func connect(natsURL, databaseURL string) (config writer.Config, disconnect func(), err error) {
-	c, disconnect, err := projectortest.Connect(natsURL, databaseURL)
-	return writer.Config{JetStream: c.JetStream, Database: c.Database, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()}, disconnect, err
-}
-
-func (h *harness) databaseURL() string { return h.Database.RoleURL("callboard_projector") }
-
 // start runs a writer until the test ends or stop is called; stop returns once the writer has ended.
 func (h *harness) start(change ...func(*writer.Config)) (stop func()) {
 	h.Helper()
-	config, disconnect, err := connect(h.Server.URL(), h.databaseURL())
-	if err != nil {
-		h.Fatal(err)
-	}
+	connections, disconnect := projectortest.Connect(h, h.Server.URL(), h.Database.RoleURL("callboard_projector"))
 	h.Cleanup(disconnect) // runs after the writer's end, which is registered later
-	config.Log = zerolog.New(&h.log)
+	config := writer.Config{
+		JetStream: connections.JetStream, Database: connections.Database, Log: zerolog.New(&h.log), Metrics: prometheus.NewRegistry(),
+	}
 	for _, apply := range change {
 		apply(&config)
 	}

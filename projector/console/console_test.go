@@ -34,7 +34,7 @@ func newHarness(t *testing.T) *harness {
 	h := &harness{Harness: projectortest.NewHarness(t)}
 	var err error
 	h.console, err = New(Config{Interval: time.Millisecond, Source: status.Source{
-		JetStream: h.JetStream, Stream: events.StreamName, Pool: h.RolePool("callboard_projector", nil), Definition: schema.Definition(),
+		JetStream: h.JetStream, Stream: events.StreamName, Pool: h.Database.RolePool(h, "callboard_projector"), Definition: schema.Definition(),
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -231,9 +231,7 @@ func TestDrop(t *testing.T) {
 	}
 	stop()
 
-	before := h.Database.Projection(t)
-	h.Replay()
-	h.RequireEqualTables("after a replay", before)
+	h.RequireReplayEquals(h.Database.Projection(t))
 	if n := h.QueryInt("select sum(dead)::bigint from projection.message_count"); n != 2 {
 		t.Errorf("messages counted as dead = %d, want 2", n)
 	}
@@ -247,7 +245,7 @@ func TestDrop_CommitsDurably(t *testing.T) {
 	h := newHarness(t)
 	id := h.insert("a reason")
 	levels := h.Database.CommitLevels(t, "control.dead_letter")
-	if _, err := deadletter.Drop(t.Context(), h.RolePool("callboard_operator", nil), deadletter.Selection{IDs: []int64{id}}); err != nil {
+	if _, err := deadletter.Drop(t.Context(), h.Database.RolePool(h, "callboard_operator"), deadletter.Selection{IDs: []int64{id}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := levels(); !slices.Equal(got, []string{"on"}) {
@@ -364,7 +362,7 @@ func TestReadOverview(t *testing.T) {
 	h.insertOfNextGeneration()
 	h.Exec("update control.dead_letter set data = repeat('x', 5000)::bytea, header = repeat('y', 5000)::bytea, subject = repeat('z', 5000), "+
 		"reason = repeat('é', 5000), retried_at = now() where id = $1", ids[3])
-	o, err := deadletter.ReadOverview(t.Context(), h.RolePool("callboard_projector", nil), 3, 100)
+	o, err := deadletter.ReadOverview(t.Context(), h.Database.RolePool(h, "callboard_projector"), 3, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func newHarness(t *testing.T) *harness {
 	t.Helper()
 	t.Parallel()
 	h := &harness{Harness: projectortest.NewHarness(t, projectortest.WithPartitions(2))}
-	h.operator = h.RolePool("callboard_operator", nil)
+	h.operator = h.Database.RolePool(h, "callboard_operator")
 	return h
 }
 

@@ -157,10 +157,7 @@ func LogTo(buffer *eventstest.LogBuffer) func(*projector.Config) {
 // StartProjector runs a projector until stop is called or the test ends. stop returns when the projector has ended.
 func (h *Harness) StartProjector(change ...func(*projector.Config)) (stop func()) {
 	h.Helper()
-	config, disconnect, err := Connect(h.Server.URL(), h.Database.RoleURL("callboard_projector"))
-	if err != nil {
-		h.Fatal(err)
-	}
+	config, disconnect := Connect(h, h.Server.URL(), h.Database.RoleURL("callboard_projector"))
 	if testing.Verbose() {
 		config.Log = zerolog.New(zerolog.NewTestWriter(h.TB))
 	}
@@ -210,18 +207,6 @@ func (h *Harness) RetryDeadLetters() {
 	})
 }
 
-// RolePool returns a pool of connections as one of the schema's roles, with session settings such as search_path. The pool is
-// closed when the test ends.
-func (h *Harness) RolePool(role string, session map[string]string) *pgxpool.Pool {
-	h.Helper()
-	pool, err := newPool(h.Context(), h.Database.RoleURL(role), session)
-	if err != nil {
-		h.Fatal(err)
-	}
-	h.Cleanup(pool.Close)
-	return pool
-}
-
 // Exec executes a statement as the superuser.
 func (h *Harness) Exec(query string, parameters ...any) {
 	h.Helper()
@@ -264,20 +249,15 @@ func (h *Harness) RequireEqualTables(what string, want schematest.Tables) {
 	schematest.RequireEqual(h.TB, what, h.Database.Projection(h.TB), want)
 }
 
-// RequireReplayEquals replays the stream and compares the rows. See [Harness.Replay].
+// RequireReplayEquals empties the projection, lets a projector fill it from the stream's first event, and compares the rows. No other projector
+// may run.
 func (h *Harness) RequireReplayEquals(want schematest.Tables) {
-	h.Helper()
-	h.Replay()
-	h.RequireEqualTables("replayed", want)
-}
-
-// Replay empties the projection and lets a projector fill it from the stream's first event. No other projector may run.
-func (h *Harness) Replay() {
 	h.Helper()
 	h.Database.ClearProjection(h.TB)
 	stop := h.StartProjector()
 	h.WaitUntilCaughtUp()
 	stop()
+	h.RequireEqualTables("replayed", want)
 }
 
 // PhoneSystem returns version 1 of a phone system.

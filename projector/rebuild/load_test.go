@@ -147,7 +147,7 @@ func (r *reader) checkAhead() error {
 // startReaders reads each phone system every 20 ms. stop fails the test if one of them got no response.
 func (h *harness) startReaders(systems ...uuid.UUID) (stop func()) {
 	h.Helper()
-	pool := h.RolePool("callboard_reader", nil)
+	pool := h.Database.RolePool(h, "callboard_reader")
 	ctx, cancel := context.WithCancel(h.Context())
 	var running sync.WaitGroup
 	readers := make([]*reader, len(systems))

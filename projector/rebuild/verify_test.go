@@ -27,7 +27,7 @@ func TestVerify_Operator(t *testing.T) {
 	history := sampleEvents(11, 50)
 	h := newStoppedHarness(t, history)
 	config := h.config()
-	config.Database = h.RolePool("callboard_operator", nil)
+	config.Database = h.Database.RolePool(h, "callboard_operator")
 	for _, system := range []uuid.NullUUID{{}, {UUID: systemsOf(history)[0], Valid: true}, {Valid: true}} {
 		result, err := rebuild.Verify(t.Context(), config, system)
 		if err != nil || result.Differs() || result.Rows == 0 {

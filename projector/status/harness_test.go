@@ -25,7 +25,7 @@ func newHarness(t *testing.T) *harness {
 	t.Helper()
 	t.Parallel()
 	h := &harness{Harness: projectortest.NewHarness(t)}
-	h.operator = h.RolePool("callboard_operator", nil)
+	h.operator = h.Database.RolePool(h, "callboard_operator")
 	return h
 }
 
