@@ -3,9 +3,9 @@ package fault_test
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 	"iter"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -56,16 +56,17 @@ func newReplicas(t *testing.T) *replicas {
 	})
 	r.createStreams()
 	r.events = newEventSource(t, r.js)
-	r.projector = newProcess(t, "projector", "projector", map[string]string{
-		"CALLBOARD_NATS_URL": r.natsURL(), "CALLBOARD_POSTGRES_URL": r.bothURL(projectorRole, "read-write"), "CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
-	})
+	env := func(role string) map[string]string {
+		return map[string]string{
+			"CALLBOARD_NATS_URL": r.natsURL(), "CALLBOARD_POSTGRES_URL": r.bothURL(role, "read-write"), "CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
+		}
+	}
+	r.projector = newProcess(t, "projector", "projector", env(projectorRole))
 	r.projector.Start()
-	r.reader = &reader{process: newProcess(t, "readapi", "reader", map[string]string{
-		"CALLBOARD_NATS_URL": r.natsURL(), "CALLBOARD_POSTGRES_URL": r.bothURL(readerRole, "read-write"),
-		"CALLBOARD_POSTGRES_READ_URL": r.bothURL(readerRole, "prefer-standby"), "CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
-		"CALLBOARD_LISTEN": "127.0.0.1:0", "CALLBOARD_BASE_URL": baseURL, "CALLBOARD_AUDIO_URL": "file://" + r.audio,
-		"CALLBOARD_KEY_PEPPER": base64.StdEncoding.EncodeToString(r.secret), "CALLBOARD_CURSOR_KEY": base64.StdEncoding.EncodeToString(r.secret),
-	})}
+	settings := env(readerRole)
+	settings["CALLBOARD_POSTGRES_READ_URL"] = r.bothURL(readerRole, "prefer-standby")
+	maps.Copy(settings, r.readerSettings())
+	r.reader = &reader{process: newProcess(t, "readapi", "reader", settings)}
 	r.reader.Start()
 	return r
 }
