@@ -21,9 +21,9 @@ type harness struct {
 	*projectortest.Harness
 }
 
-func newHarness(tb testing.TB, options ...projectortest.Option) *harness {
+func newHarness(tb testing.TB) *harness {
 	tb.Helper()
-	return &harness{projectortest.NewHarness(tb, options...)}
+	return &harness{projectortest.NewHarness(tb)}
 }
 
 // productionTick makes a partition restart after a delivery that takes 20 ticks of the projector's default, which are ten seconds. With those of

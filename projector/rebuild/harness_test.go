@@ -26,9 +26,9 @@ type harness struct {
 	*projectortest.Harness
 }
 
-func newHarness(tb testing.TB, options ...projectortest.Option) *harness {
+func newHarness(tb testing.TB) *harness {
 	tb.Helper()
-	return &harness{projectortest.NewHarness(tb, options...)}
+	return &harness{projectortest.NewHarness(tb)}
 }
 
 // newAppliedHarness returns a harness whose projector has applied events. stop stops the projector.
