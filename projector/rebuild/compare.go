@@ -22,6 +22,9 @@ var (
 	//go:embed count_differences.sql
 	countDifferencesSQL string
 
+	//go:embed changed_systems.sql
+	changedSystemsSQL string
+
 	//go:embed list_differences.sql
 	listDifferencesSQL string
 
@@ -63,8 +66,12 @@ func (c *comparer) run(ctx context.Context) (found Comparison, err error) {
 // takeSnapshot begins a transaction whose snapshot has the positions of the write pause.
 func (c *comparer) takeSnapshot(ctx context.Context, conn *pgx.Conn) error {
 	_, _ = conn.Exec(ctx, "rollback") // of an attempt before
-	for statement := range strings.SplitSeq(fmt.Sprintf(snapshotSQL, c.schema), ";\n") {
-		if _, err := conn.Exec(ctx, statement); err != nil {
+	for _, sql := range []string{
+		"begin isolation level repeatable read read only",
+		schema.OneSessionPerNode,
+		fmt.Sprintf(snapshotSQL, c.schema),
+	} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
 			return fmt.Errorf("take a snapshot: %w", err)
 		}
 	}
@@ -153,8 +160,7 @@ func (c *comparer) compareTable(ctx context.Context, conn *pgx.Conn, t comparedT
 	statement := c.statement(t)
 
 	var missing, surplus, changed, rows int64
-	var systems [][16]byte
-	err := conn.QueryRow(ctx, statement.Replace(countDifferencesSQL), statement.arguments...).Scan(&rows, &missing, &surplus, &changed, &systems)
+	err := conn.QueryRow(ctx, statement.Replace(countDifferencesSQL), statement.arguments...).Scan(&rows, &missing, &surplus, &changed)
 	if err != nil {
 		return err
 	}
@@ -164,13 +170,18 @@ func (c *comparer) compareTable(ctx context.Context, conn *pgx.Conn, t comparedT
 			c.result.Changes = append(c.result.Changes, change)
 		}
 	}
+	if missing+surplus+changed == 0 {
+		return nil
+	}
 	if t.shown() {
+		rows, _ := conn.Query(ctx, statement.Replace(changedSystemsSQL), statement.arguments...)
+		systems, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
+		if err != nil {
+			return err
+		}
 		for _, system := range systems {
 			c.changed = append(c.changed, system)
 		}
-	}
-	if missing+surplus+changed == 0 {
-		return nil
 	}
 	return c.list(ctx, conn, t, statement)
 }

@@ -1,6 +1,4 @@
--- Begins a transaction with a snapshot of both generations. The last statement takes it, on every node of a cluster.
-begin isolation level repeatable read read only;
-set local citus.max_adaptive_executor_pool_size = 1;
+-- Settings of the transaction with a snapshot of both generations. The last statement takes the snapshot, on every node of a cluster.
 set local idle_in_transaction_session_timeout = 0;
 set local work_mem = '64MB';
 set local max_parallel_workers_per_gather = 0;
