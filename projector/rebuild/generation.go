@@ -220,8 +220,8 @@ func dropWithRetries(ctx context.Context, conn *pgx.Conn, g schema.Generation, l
 	retries := backoff.WithMaxRetries(backoff.NewConstantBackOff(dropInterval), maxDropRetries)
 	return backoff.Retry(func() error {
 		err := beginDurably(ctx, conn, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, "set local lock_timeout = '"+lockTimeout+"'"); err != nil {
-				return fmt.Errorf("set the lock timeout: %w", err)
+			if err := schema.SetLocal(ctx, tx, "lock_timeout = '"+lockTimeout+"'"); err != nil {
+				return err
 			}
 			return drop(ctx, tx, g)
 		})

@@ -2,10 +2,8 @@ package rebuild
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgerrcode"
@@ -15,9 +13,6 @@ import (
 	"callboard/projector/store"
 	"callboard/schema"
 )
-
-//go:embed write_pause.sql
-var writePauseSQL string
 
 const (
 	// maxWritePause is how long a write pause may wait for the crew.
@@ -90,13 +85,17 @@ func withPauseRetries(ctx context.Context, c Config, try func() error) (err erro
 	return fmt.Errorf("write pause: a projector does not finish its commit, or the new generation does not catch up: %w", err)
 }
 
-// beginWritePause makes commits of the live generation wait until the transaction ends. Citus passes the text that has a setting on to the
-// nodes, so each statement is executed alone.
+// beginWritePause makes commits of the live generation wait until the transaction ends, and no reads: they write its positions, which it locks. A
+// commit that has begun is waited for, but not for long, in case its projector hangs. Should this process be frozen, the pause ends with its session.
 func beginWritePause(ctx context.Context, tx pgx.Tx) error {
-	for statement := range strings.SplitSeq(writePauseSQL, ";\n") {
-		if _, err := tx.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("begin the write pause: %w", err)
-		}
+	if err := schema.SetLocal(ctx, tx, "lock_timeout = '2s'"); err != nil {
+		return fmt.Errorf("begin the write pause: %w", err)
+	}
+	if _, err := tx.Exec(ctx, "select control.pause_writes()"); err != nil {
+		return fmt.Errorf("begin the write pause: %w", err)
+	}
+	if err := schema.SetLocal(ctx, tx, "lock_timeout = 0", "idle_in_transaction_session_timeout = '15s'"); err != nil {
+		return fmt.Errorf("begin the write pause: %w", err)
 	}
 	return nil
 }
