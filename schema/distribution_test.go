@@ -33,12 +33,12 @@ const (
 		      end
 		  )`
 
-	// unevenSQL is how many partitions of 16 one node has more than another.
+	// unevenSQL is how many partitions of 4 one node has more than another.
 	unevenSQL = `
 		select max(partitions) - min(partitions)
 		from (
 		  select count(*) as partitions
-		  from generate_series(0, 15) p
+		  from generate_series(0, 3) p
 		  join pg_dist_placement s on s.shardid = get_shard_id_for_distribution_column('projection.position', p::smallint)
 		  group by groupid
 		) node`

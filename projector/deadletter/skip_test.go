@@ -11,11 +11,13 @@ import (
 	"callboard/projector/deadletter"
 	"callboard/projector/projectortest"
 	"callboard/projector/store"
+	"callboard/schema/schematest"
 )
 
 // A partition stops at a message that PostgreSQL refuses for another reason than its data. Skipped, it is a dead letter: for a projector that
 // fails at the message, for a replay that could apply it, and until a retry applies it.
 func TestSkip(t *testing.T) {
+	schematest.NeedOneServer(t, "distributed tables have no triggers")
 	h := newHarness(t)
 	h.Exec(`
 		create function public.refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;

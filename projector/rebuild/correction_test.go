@@ -48,7 +48,7 @@ func damages() map[string]string {
 	return map[string]string{
 		"value":      "update projection.call_log set from_name = 'wrong' where system_id = $1",
 		"missing":    "delete from projection.call_log where system_id = $1 and id = (select id from projection.call_log where system_id = $1 limit 1)",
-		"time":       "update projection.call_log set updated_at = updated_at - interval '1 hour' where system_id = $1",
+		"time":       "update projection.call_log set updated_at = to_timestamp(1) where system_id = $1",
 		"transcript": "delete from projection.transcript where system_id = $1",
 		"text":       "update projection.transcript_text set text = 'wrong' where system_id = $1",
 		"extension":  "delete from projection.extension where system_id = $1",

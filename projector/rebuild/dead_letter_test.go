@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
@@ -76,7 +77,7 @@ func (h *harness) deleteObjects() (restore func()) {
 // advanceWatermarks makes the next messages need clock adjustments.
 func (h *harness) advanceWatermarks() {
 	h.Helper()
-	h.Exec("update projection.position set watermark = watermark + interval '1 hour'")
+	h.Exec("update projection.position set watermark = $1", time.Now().Add(time.Hour))
 }
 
 // A replay cannot know clock adjustments, dead letters and failed retries, so it takes them from their records.

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/readapi/repeat"
+	"callboard/schema/schematest"
 )
 
 // loadInterval is the time between two portions of the load. On a busy machine the projector applies them later than that.
@@ -179,6 +180,7 @@ func (h *harness) startReaders(systems ...uuid.UUID) (stop func()) {
 
 // Publishers, readers and the projector continue during a rebuild and a rollback.
 func TestRun_UnderLoad(t *testing.T) {
+	schematest.NeedOneServer(t, "cmd/fault rebuilds under load there")
 	t.Parallel()
 	h := newHarness(t)
 	stopProjector := h.StartProjector()

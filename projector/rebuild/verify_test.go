@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/projector/rebuild"
+	"callboard/schema/schematest"
 )
 
 // A verification compares up to the position, whether or not a projector advances it.
@@ -38,6 +39,7 @@ func TestVerify_Operator(t *testing.T) {
 }
 
 func TestVerify_WhileEventsArrive(t *testing.T) {
+	schematest.NeedOneServer(t, "cmd/fault rebuilds under load there")
 	t.Parallel()
 	h, _ := newAppliedHarness(t, sampleEvents(31, 50))
 	h.publishPoison()

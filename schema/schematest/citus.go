@@ -10,9 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"callboard/schema"
 	"callboard/schema/cluster"
@@ -25,7 +23,7 @@ const (
 	// WorkerCount is the number of workers beside the coordinator of the tests' databases.
 	WorkerCount = 2
 
-	shards = 16
+	shards = 4 // statements that change tables take a time for each
 )
 
 // OnNodes tells whether the databases of tests are distributed over a coordinator and its workers.
@@ -44,15 +42,6 @@ func NeedNodes(tb testing.TB) {
 	tb.Helper()
 	if !OnNodes() {
 		tb.Skip("needs the extension citus: install it and set " + nodesVariable + "=1")
-	}
-}
-
-// skipUnplannable skips a test whose own statement can't be planned for nodes.
-func skipUnplannable(tb testing.TB, err error) {
-	tb.Helper()
-	var refusal *pgconn.PgError
-	if OnNodes() && errors.As(err, &refusal) && (refusal.Code == pgerrcode.FeatureNotSupported || refusal.Code == pgerrcode.InternalError) {
-		NeedOneServer(tb, "Citus can't plan the test's statement: "+refusal.Message)
 	}
 }
 

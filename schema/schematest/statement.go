@@ -18,7 +18,6 @@ type executor interface {
 func Exec(tb testing.TB, db executor, sql string, arguments ...any) {
 	tb.Helper()
 	if _, err := db.Exec(context.WithoutCancel(tb.Context()), sql, arguments...); err != nil {
-		skipUnplannable(tb, err)
 		tb.Fatalf("%.300s: %v", sql, err)
 	}
 }
