@@ -20,7 +20,6 @@ import (
 
 // While nothing happens, a clock message costs as many requests and transactions for many partitions as for few.
 func TestProjector_IdleCost(t *testing.T) {
-	schematest.NeedOneServer(t, "positions are moved one by one on nodes")
 	t.Parallel()
 	for _, partitions := range []int{16, 128} {
 		t.Run(strconv.Itoa(partitions), func(t *testing.T) {

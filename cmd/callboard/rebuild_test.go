@@ -319,7 +319,6 @@ func TestRebuild_DropGenerations(t *testing.T) {
 // A switch or a repair that is interrupted during its commit can take effect, as one does that waits for a synchronous standby. The command does
 // not say that nothing has changed.
 func TestRebuild_InterruptedDuringCommit(t *testing.T) {
-	schematest.NeedOneServer(t, "distributed tables have no triggers")
 	f := newRebuildFixture(t, "5")
 	projector := f.startProjector()
 	f.waitUntilCaughtUp()

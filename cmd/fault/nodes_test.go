@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -44,8 +45,8 @@ func (h *harness) startReaderOfWorker(worker *cluster.Cluster) {
 	h.readers = append(h.readers, r)
 }
 
-// A distributed projection under load: a worker and the coordinator are killed, a shard is moved, and a rebuild runs. No client sees a wrong answer, and
-// no row is lost. While a worker is down, readers answer for the phone systems of the other one.
+// A distributed projection under load: a worker and the coordinator are killed, a shard is moved, and generations are
+// switched. No client sees a wrong answer, and no row is lost. While a worker is down, readers answer for the phone systems of the other one.
 func TestNodes(t *testing.T) {
 	h := newNodesHarness(t)
 	c := h.startClients()
@@ -83,15 +84,21 @@ func TestNodes(t *testing.T) {
 	h.pool.Reset()
 	h.awaitApplied(settleMessages)
 
-	var rebuilt rebuild.Result
-	if h.command(&rebuilt, "rebuild"); rebuilt.Comparison.Differs() {
-		t.Errorf("comparison of a rebuild = %+v, want no difference", rebuilt.Comparison)
+	for _, args := range []string{"rebuild --keep", "repair --system " + here[0].String(), "rollback", "rebuild"} {
+		var result struct{ Comparison rebuild.Comparison }
+		if h.command(&result, strings.Fields(args)...); result.Comparison.Differs() {
+			t.Errorf("%s: comparison = %+v, want no difference", args, result.Comparison)
+		}
+		h.awaitApplied(settleMessages)
 	}
-	h.awaitApplied(settleMessages)
 
 	h.load.stop()
 	c.finish()
 	h.verify()
+	h.checkNothingLeft(true)
+	if n := h.queryInt("select count(*) from control.generation where state not in ('live', 'dropped')"); n != 0 {
+		t.Errorf("generations beside the live one = %d, want 0", n)
+	}
 	for _, total := range h.summary.totals {
 		t.Log(total)
 	}

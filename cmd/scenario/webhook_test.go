@@ -241,7 +241,6 @@ func TestWebhooks_Fetchable(t *testing.T) {
 
 // The same where readers use a replica that is two seconds behind.
 func TestWebhooks_DelayedReplica(t *testing.T) {
-	schematest.NeedOneServer(t, "a copy of the coordinator has no workers")
 	t.Parallel()
 	h := newHarness(t, func(p *projectortest.Harness) { p.Database = schematest.NewWithSettings(t, nil) })
 	standby := schematest.NewStandby(t, h.Database.Cluster().URL("postgres"),

@@ -3,8 +3,6 @@ package status_test
 import (
 	"strings"
 	"testing"
-
-	"callboard/schema/schematest"
 )
 
 // What was capped is a problem for a day.
@@ -42,7 +40,6 @@ func TestRead_ClockCaps(t *testing.T) {
 }
 
 func TestRead_WatermarkAhead(t *testing.T) {
-	schematest.NeedOneServer(t, "the test's statement needs one server")
 	h := newHarness(t)
 	for partition := range 2 {
 		h.insertPosition(partition, 0)
