@@ -169,7 +169,7 @@ func deadlocks(path string) string {
 func (s *postgresServer) createDatabase(name string) {
 	s.tb.Helper()
 	clause := ""
-	if s.disk != nil {
+	if s.disk != nil && s.workers == nil { // which lack the tablespace
 		clause = " tablespace " + tablespace
 	}
 	if err := schematest.CreateDatabase(s.tb.Context(), s.Cluster, s.workers, name, clause, s.password); err != nil {
