@@ -110,7 +110,7 @@ func (o operation) emptySystemCode() code {
 	switch {
 	case o.ID == "listCallLogReports": // requires a window
 		return validationFailed
-	case strings.HasPrefix(o.ID, "get") && !o.Report:
+	case strings.HasPrefix(o.ID, "get") && !o.isReport():
 		return notFound
 	}
 	return ""

@@ -99,11 +99,9 @@ func (s *service) releaseEntry(x *exchange) {
 
 // takePermit takes a permit from the key's quota.
 func (s *service) takePermit(ctx context.Context, x *exchange, o operation, auth access.Authorization) error {
-	taken := limit.Request{Lineage: auth.Lineage, Premium: auth.Tier == access.TierPremium}
-	if o.Report {
-		taken.Report = o.ID
-	}
-	x.decision = s.limiter.Take(ctx, taken)
+	x.decision = s.limiter.Take(ctx, limit.Request{
+		Lineage: auth.Lineage, Premium: auth.Tier == access.TierPremium, Report: o.Report,
+	})
 	switch {
 	case x.decision.Allowed:
 		return nil

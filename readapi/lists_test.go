@@ -184,7 +184,7 @@ func TestLists_Pages(t *testing.T) {
 	extensions := []any{h.extension(system), h.extension(system), h.extension(system)}
 	calls := randomIDs(300)
 	all := listModels(calls, extensions)
-	lists := slices.DeleteFunc(allOperations(), func(o operation) bool { return o.Scope == "" || o.Report || !strings.HasPrefix(o.ID, "list") })
+	lists := slices.DeleteFunc(allOperations(), func(o operation) bool { return o.Scope == "" || o.isReport() || !strings.HasPrefix(o.ID, "list") })
 	if len(all) != len(lists) {
 		t.Errorf("lists with a model = %d, want %d", len(all), len(lists))
 	}

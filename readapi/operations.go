@@ -13,6 +13,7 @@ import (
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
 	"callboard/readapi/docs"
+	"callboard/readapi/limit"
 	"callboard/readapi/query"
 )
 
@@ -22,7 +23,7 @@ type operation struct {
 	ID     string
 	Path   string       // below the base URL
 	Scope  access.Scope // empty: any tenant key
-	Report bool         // refused to narrowed keys: it needs the scope for the whole phone system
+	Report limit.Report // with a budget of its own, and refused to narrowed keys
 	handle handler
 }
 
@@ -65,41 +66,43 @@ const systemPrefix = "/customer/phone-systems/{phoneSystemId}"
 // operations is the table of all operations, in the contract's order. The accessible phone systems are read from the primary,
 // where coverage is decided too.
 func operations(primary, p *query.Projection, store audio.Store, r *reports) []operation {
-	const system = systemPrefix
+	const system, none = systemPrefix, limit.NoReport
 	return []operation{
-		{"listAccessiblePhoneSystems", "/customer/phone-systems", "", false, phoneSystems(primary)},
-		{"listPhones", system + "/phones", access.ScopePhones, false, topologyList(p.Phones(), phone(), phoneFilters())},
-		{"getPhone", system + "/phones/{phoneId}", access.ScopePhones, false, detail(p.Phone(), phoneDetail())},
-		{"listPhoneNumbers", system + "/phone-numbers", access.ScopePhoneNumbers, false, topologyList(p.PhoneNumbers(), phoneNumber(), phoneNumberFilters())},
-		{"getPhoneNumber", system + "/phone-numbers/{phoneNumberId}", access.ScopePhoneNumbers, false, detail(p.PhoneNumber(), phoneNumberDetail())},
-		{"listExtensions", system + "/extensions", access.ScopeExtensions, false, topologyList(p.Extensions(), extension(), numberFilters())},
-		{"getExtension", system + "/extensions/{extensionId}", access.ScopeExtensions, false, detail(p.Extension(), extensionDetail())},
-		{"listAgentConfigs", system + "/agent-configs", access.ScopeAgentConfigs, false, topologyList(p.AgentConfigs(), agentConfig(), agentConfigFilters())},
-		{"getAgentConfig", system + "/agent-configs/{agentConfigId}", access.ScopeAgentConfigs, false, detail(p.AgentConfig(), agentConfig())},
-		{"listCallGroups", system + "/call-groups", access.ScopeCallGroups, false, topologyList(p.CallGroups(), callGroup(), numberFilters())},
-		{"getCallGroup", system + "/call-groups/{callGroupId}", access.ScopeCallGroups, false, detail(p.CallGroup(), callGroupDetail())},
-		{"listCallMenus", system + "/call-menus", access.ScopeCallMenus, false, topologyList(p.CallMenus(), callMenu(), callMenuFilters())},
-		{"getCallMenu", system + "/call-menus/{callMenuId}", access.ScopeCallMenus, false, detail(p.CallMenu(), callMenuDetail())},
-		{"listCallLogs", system + "/call-logs", access.ScopeCalls, false, datedList(p.CallLogs(), callLog(), callLogFilters())},
-		{"getCallLog", system + "/call-logs/{callLogId}", access.ScopeCalls, false, detail(p.CallLog(), callLogDetail())},
-		{"listCallLogReports", system + "/call-log-reports", access.ScopeCalls, true, r.list},
-		{"getCallLogReportDimensions", system + "/call-log-reports/dimensions", access.ScopeCalls, true, r.dimensions},
-		{"listCallAnalyses", system + "/call-analyses", access.ScopeCalls, false, datedList(p.CallAnalyses(), callAnalysis(), callAnalysisFilters())},
-		{"getCallAnalysis", system + "/call-analyses/{id}", access.ScopeCalls, false, detail(p.CallAnalysis(), callAnalysis())},
-		{"listVoicemails", system + "/voicemails", access.ScopeVoicemails, false, datedList(p.Voicemails(), voicemail(), nil)},
-		{"getVoicemail", system + "/voicemails/{voicemailId}", access.ScopeVoicemails, false, detail(p.Voicemail(), voicemailDetail())},
-		{"listCallRecordings", system + "/recordings", access.ScopeRecordings, false, datedList(p.CallRecordings(), callRecording(), callRecordingFilters())},
-		{"getCallRecording", system + "/recordings/{recordingSid}", access.ScopeRecordings, false, detail(p.CallRecording(), callRecording())},
-		{"getCallRecordingUrl", system + "/recordings/{recordingSid}/url", access.ScopeRecordings, false, recordingURL(p, store)},
+		{"listAccessiblePhoneSystems", "/customer/phone-systems", "", none, phoneSystems(primary)},
+		{"listPhones", system + "/phones", access.ScopePhones, none, topologyList(p.Phones(), phone(), phoneFilters())},
+		{"getPhone", system + "/phones/{phoneId}", access.ScopePhones, none, detail(p.Phone(), phoneDetail())},
+		{"listPhoneNumbers", system + "/phone-numbers", access.ScopePhoneNumbers, none, topologyList(p.PhoneNumbers(), phoneNumber(), phoneNumberFilters())},
+		{"getPhoneNumber", system + "/phone-numbers/{phoneNumberId}", access.ScopePhoneNumbers, none, detail(p.PhoneNumber(), phoneNumberDetail())},
+		{"listExtensions", system + "/extensions", access.ScopeExtensions, none, topologyList(p.Extensions(), extension(), numberFilters())},
+		{"getExtension", system + "/extensions/{extensionId}", access.ScopeExtensions, none, detail(p.Extension(), extensionDetail())},
+		{"listAgentConfigs", system + "/agent-configs", access.ScopeAgentConfigs, none, topologyList(p.AgentConfigs(), agentConfig(), agentConfigFilters())},
+		{"getAgentConfig", system + "/agent-configs/{agentConfigId}", access.ScopeAgentConfigs, none, detail(p.AgentConfig(), agentConfig())},
+		{"listCallGroups", system + "/call-groups", access.ScopeCallGroups, none, topologyList(p.CallGroups(), callGroup(), numberFilters())},
+		{"getCallGroup", system + "/call-groups/{callGroupId}", access.ScopeCallGroups, none, detail(p.CallGroup(), callGroupDetail())},
+		{"listCallMenus", system + "/call-menus", access.ScopeCallMenus, none, topologyList(p.CallMenus(), callMenu(), callMenuFilters())},
+		{"getCallMenu", system + "/call-menus/{callMenuId}", access.ScopeCallMenus, none, detail(p.CallMenu(), callMenuDetail())},
+		{"listCallLogs", system + "/call-logs", access.ScopeCalls, none, datedList(p.CallLogs(), callLog(), callLogFilters())},
+		{"getCallLog", system + "/call-logs/{callLogId}", access.ScopeCalls, none, detail(p.CallLog(), callLogDetail())},
+		{"listCallLogReports", system + "/call-log-reports", access.ScopeCalls, limit.CallLogReports, r.list},
+		{"getCallLogReportDimensions", system + "/call-log-reports/dimensions", access.ScopeCalls, limit.Dimensions, r.dimensions},
+		{"listCallAnalyses", system + "/call-analyses", access.ScopeCalls, none, datedList(p.CallAnalyses(), callAnalysis(), callAnalysisFilters())},
+		{"getCallAnalysis", system + "/call-analyses/{id}", access.ScopeCalls, none, detail(p.CallAnalysis(), callAnalysis())},
+		{"listVoicemails", system + "/voicemails", access.ScopeVoicemails, none, datedList(p.Voicemails(), voicemail(), nil)},
+		{"getVoicemail", system + "/voicemails/{voicemailId}", access.ScopeVoicemails, none, detail(p.Voicemail(), voicemailDetail())},
+		{"listCallRecordings", system + "/recordings", access.ScopeRecordings, none, datedList(p.CallRecordings(), callRecording(), callRecordingFilters())},
+		{"getCallRecording", system + "/recordings/{recordingSid}", access.ScopeRecordings, none, detail(p.CallRecording(), callRecording())},
+		{"getCallRecordingUrl", system + "/recordings/{recordingSid}/url", access.ScopeRecordings, none, recordingURL(p, store)},
 	}
 }
+
+func (o operation) isReport() bool { return o.Report != limit.NoReport }
 
 // allowedFor reports whether the key has the scope that the operation needs.
 func (o operation) allowedFor(a access.Authorization) bool {
 	switch {
 	case o.Scope == "":
 		return true
-	case o.Report && a.Narrowing.On:
+	case o.isReport() && a.Narrowing.On:
 		return false
 	}
 	return a.Allows(o.Scope)

@@ -118,8 +118,8 @@ func TestContract_Operations(t *testing.T) {
 	}
 	for _, o := range allOperations() {
 		d := operations[o.Path]
-		if d.OperationID != o.ID || d.Scope != o.Scope || d.Whole != o.Report {
-			t.Errorf("%s is described as %s, scope %q, whole %t, want %s, %q, %t", o.Path, d.OperationID, d.Scope, d.Whole, o.ID, o.Scope, o.Report)
+		if d.OperationID != o.ID || d.Scope != o.Scope || d.Whole != o.isReport() {
+			t.Errorf("%s is described as %s, scope %q, whole %t, want %s, %q, %t", o.Path, d.OperationID, d.Scope, d.Whole, o.ID, o.Scope, o.isReport())
 		}
 		var names []string
 		for _, p := range d.Parameters {

@@ -87,7 +87,7 @@ func transcriptsTooLarge(stored, limit int64, rows int) *problem {
 // tooLarge is the error for a body above the size limit, which is never truncated. Only a report can have one: the limits
 // of events bound every other body.
 func (o operation) tooLarge(size int) error {
-	if !o.Report {
+	if !o.isReport() {
 		return fmt.Errorf("body of %d bytes, with a limit of %d: rows exceed the limits of events", size, maxBody)
 	}
 	return &problem{code: exportTooLarge, params: []param{{"actualBytes", int64(size)}, {"maxBytes", int64(maxBody)}}}

@@ -53,8 +53,7 @@ func (q *request) rows(row *encode.Layout, body []byte) *encode.RowWriter {
 }
 
 // reserve reserves memory for a response, and gives the reply a buffer. The wait leaves a fifth of the request's time
-// for its answer. A request that finds no room is as if it had never had a permit: the permit is given back, and the
-// audit counts the request.
+// for its answer. A request that finds no room has used its permit, and is counted by the audit.
 func (q *request) reserve(ctx context.Context, out *reply) error {
 	s, x, bytes := q.service, q.exchange, smallBytes
 	if q.large {
@@ -68,7 +67,6 @@ func (q *request) reserve(ctx context.Context, out *reply) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("wait for memory: %w", err)
 	}
-	x.decision.GiveBack()
 	s.releaseEntry(x)
 	return &problem{code: serviceUnavailable, retryAfter: noRoomRetryAfter, cause: err}
 }

@@ -462,9 +462,9 @@ func (f permittedFleet) useReader() {
 	env := f.env("reader", f.database.RoleURL("callboard_reader"))
 	env["CALLBOARD_BASE_URL"], env["CALLBOARD_CURSOR_KEY"] = "https://phones.example.com/v1", f.pepper
 	env["CALLBOARD_AUDIO_URL"], env["CALLBOARD_LISTEN"] = "file://"+f.TempDir(), "127.0.0.1:0"
+	const reports = "/v1/customer/phone-systems/" + systemID + "/call-log-reports?dateFrom=2026-03-01T00:00:00Z&dateTo=2026-03-08T00:00:00Z"
 	d := start(f, "readapi", env)
-	base, admin := "http://"+d.Await(`"public":"([^"]+)"`)[1]+"/v1", "http://"+d.Await(`"admin":"([^"]+)"`)[1]
-	reports := base + "/customer/phone-systems/" + systemID + "/call-log-reports?dateFrom=2026-03-01T00:00:00Z&dateTo=2026-03-08T00:00:00Z"
+	base, admin := "http://"+d.Await(`"public":"([^"]+)"`)[1], "http://"+d.Await(`"admin":"([^"]+)"`)[1]
 	keys := map[string]keyWithID{}
 	for _, tier := range []string{"standard", "premium"} {
 		keys[tier] = issueKey(f, f.operator(), systemID, "--name", tier, "--scopes", "calls:read", "--tier", tier)
@@ -476,11 +476,21 @@ func (f permittedFleet) useReader() {
 		waitUntilReady(f, admin)
 		for tier, key := range keys {
 			eventstest.Eventually(f, "a report with a "+tier+" key", func() bool {
-				status, _ := get(f, reports, key.Key)
+				status, _ := get(f, base+reports, key.Key)
 				return status == http.StatusOK
 			})
 		}
 	}
+
+	// Another reader reads the budget that the first one has used.
+	other := start(f, "readapi", env)
+	waitUntilReady(f, "http://"+other.Await(`"admin":"([^"]+)"`)[1])
+	base = "http://" + other.Await(`"public":"([^"]+)"`)[1]
+	eventstest.Eventually(f, "a report by another reader", func() bool {
+		status, _ := get(f, base+reports, keys["premium"].Key)
+		return status == http.StatusOK
+	})
+	other.StopCleanly(os.Interrupt)
 	eventstest.Eventually(f, "the audit has the requests", func() bool {
 		return shows(f, f.operator(), "listCallLogReports", "keys", "audit", keys["premium"].ID)
 	})

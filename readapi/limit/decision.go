@@ -3,7 +3,6 @@ package limit
 import (
 	"fmt"
 	"strings"
-	"time"
 )
 
 // Decision says whether a request is allowed.
@@ -11,19 +10,9 @@ type Decision struct {
 	Allowed    bool
 	RetryAfter int // seconds, at least 1; only of a refusal
 
+	outcome outcome
 	buckets []bucket
 	quotas  []quota // those that are known
-	window  time.Duration
-
-	giveBack func() // nil: nothing to give back
-}
-
-// GiveBack gives the permits of an allowed request back, which was not served for a reason that is not its client's. The next write of the
-// lineage's log contains it. It must be called once at most. The quotas of the decision stay those of the permits' taking.
-func (d *Decision) GiveBack() {
-	if d.giveBack != nil {
-		d.giveBack()
-	}
 }
 
 // RateLimitPolicy returns the value of the RateLimit-Policy header: the budgets that the request is counted in, such as
@@ -32,13 +21,13 @@ func (d *Decision) GiveBack() {
 func (d *Decision) RateLimitPolicy() string {
 	texts := make([]string, len(d.buckets))
 	for i, b := range d.buckets {
-		texts[i] = fmt.Sprintf("%q;q=%d;w=%d", b.policy, b.limit, seconds(d.window))
+		texts[i] = fmt.Sprintf("%q;q=%d;w=%d", b.policy, b.limit, seconds(window))
 	}
 	return strings.Join(texts, ", ")
 }
 
-// RateLimit returns the value of the RateLimit header: how many permits remain, and in how many seconds the next one returns if one
-// is taken, such as
+// RateLimit returns the value of the RateLimit header: how many permits remain, and in how many seconds the next one
+// returns if one is taken, such as
 //
 //	"report";r=119;t=60, "tier";r=598;t=12
 //
@@ -60,8 +49,8 @@ const (
 // quota is what remains in a bucket.
 type quota struct {
 	policy    string
-	remaining int           // permits
-	wait      time.Duration // until the next permit returns; zero if none is taken
+	remaining int     // permits
+	wait      instant // milliseconds until the next permit returns; zero if none is taken
 }
 
 func (q quota) text() string {
@@ -73,22 +62,20 @@ func (q quota) text() string {
 }
 
 // allow allows the request.
-func (w *waiter) allow(quotas []quota) *Decision {
-	return &Decision{Allowed: true, buckets: w.buckets, quotas: quotas, window: w.window}
+func (w *waiter) allow(o outcome, quotas []quota) *Decision {
+	return &Decision{Allowed: true, outcome: o, buckets: w.buckets, quotas: quotas}
 }
 
 // refuse refuses the request until every full bucket has a permit again.
-func (w *waiter) refuse(quotas []quota) *Decision {
-	var wait time.Duration
+func (w *waiter) refuse(o outcome, quotas []quota) *Decision {
+	var wait instant
 	for _, q := range quotas {
 		if q.remaining == 0 {
 			wait = max(wait, q.wait)
 		}
 	}
-	return &Decision{RetryAfter: seconds(wait), buckets: w.buckets, quotas: quotas, window: w.window}
+	return &Decision{RetryAfter: seconds(wait), outcome: o, buckets: w.buckets, quotas: quotas}
 }
 
 // seconds rounds up to whole seconds, and to at least one: no client is told to retry immediately.
-func seconds(d time.Duration) int {
-	return max(1, int((d+time.Second-1)/time.Second))
-}
+func seconds(wait instant) int { return max(1, int((wait+second-1)/second)) }

@@ -26,11 +26,6 @@ func TestMain(m *testing.M) {
 // timeout is how long a decision may take in tests that are not about an outage.
 const timeout = 30 * time.Second
 
-const (
-	listReports = "listCallLogReports"
-	dimensions  = "getCallLogReportDimensions"
-)
-
 // testConfig has the budgets of production.
 func testConfig(js jetstream.JetStream) Config {
 	return Config{JetStream: js, Report: 120, Standard: 120, Premium: 600, Log: zerolog.Nop(), Timeout: timeout}
@@ -78,30 +73,10 @@ func startLimiters(tb testing.TB, url string, n int, change ...func(*Config)) []
 	return limiters
 }
 
-// awaitExactClocks waits until limiters know the server's clock to half a second. After a slow reply they know less, and may date permits
-// ahead of the server by more than other readers believe.
-func awaitExactClocks(tb testing.TB, limiters ...*Limiter) {
-	tb.Helper()
-	for _, l := range limiters {
-		eventstest.Eventually(tb, "the server's time", func() bool {
-			s := l.clock.sample.Load()
-			if s != nil && s.answered.Sub(s.asked) < time.Second/2 {
-				return true
-			}
-			_ = l.consult(tb.Context()) // is asked again
-			return false
-		})
-	}
-}
-
 func withTimeout(d time.Duration) func(*Config) { return func(c *Config) { c.Timeout = d } }
 
-func withWindow(window time.Duration) func(*Config) {
-	return func(c *Config) { c.window = window }
-}
-
-// refuseFromMemory makes a limiter refuse from memory however long ago it had the log from NATS.
-func refuseFromMemory(c *Config) { c.maxUnchecked = time.Hour }
+// withinAnHour makes a minute of the counters take an hour, so that no permit returns while a test runs.
+func withinAnHour(c *Config) { c.tick = 60 * time.Millisecond }
 
 // withClock gives a reader a local clock that is wrong.
 func withClock(offset time.Duration) func(*Config) {
@@ -120,6 +95,17 @@ func countAllowed(tb testing.TB, l *Limiter, r Request, requests int) int {
 		if l.Take(tb.Context(), r).Allowed {
 			count++
 		}
+	}
+	return count
+}
+
+// countByNATS is countAllowed for requests that NATS must decide.
+func countByNATS(tb testing.TB, l *Limiter, r Request, requests int) int {
+	tb.Helper()
+	before := l.withoutNATS()
+	count := countAllowed(tb, l, r, requests)
+	if got := l.withoutNATS() - before; got != 0 {
+		tb.Errorf("decisions without NATS = %d of %d, want 0", got, requests)
 	}
 	return count
 }
@@ -154,24 +140,23 @@ func repeat(r Request, n int) []Request {
 	return list
 }
 
-// storedLog returns a lineage's log as the server has it.
-func storedLog(tb testing.TB, l *Limiter, lineage uuid.UUID) version {
+// storedVersion returns a lineage's counters as the server has them.
+func storedVersion(tb testing.TB, l *Limiter, lineage uuid.UUID) version {
 	tb.Helper()
-	stored, err := l.store.load(lineage, timeout)
+	stored, err := l.store.load(tb.Context(), lineage, timeout)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return stored
 }
 
-// storedPermits returns how many permits a budget's log has.
-func storedPermits(tb testing.TB, l *Limiter, lineage uuid.UUID, name string) int {
+// storedPermits returns how many permits of a budget the server has.
+func storedPermits(tb testing.TB, l *Limiter, lineage uuid.UUID, budget Report) (n int) {
 	tb.Helper()
-	stored := storedLog(tb, l, lineage)
-	if b := stored.log.bucket(name); b != nil {
-		return b.total
+	for _, c := range storedVersion(tb, l, lineage).list {
+		n += int(c.Taken[budget])
 	}
-	return 0
+	return n
 }
 
 // decisions returns how many decisions had an outcome.
@@ -179,13 +164,21 @@ func (l *Limiter) decisions(o outcome) int {
 	return int(testutil.ToFloat64(l.metrics.decisions.WithLabelValues(string(o))))
 }
 
-// written returns how many writes had a result.
-func (l *Limiter) written(result string) int {
-	return int(testutil.ToFloat64(l.metrics.writes.WithLabelValues(result)))
+// withoutNATS returns how many decisions were made without NATS.
+func (l *Limiter) withoutNATS() int {
+	return l.decisions(unreachableAllowed) + l.decisions(unreachableRefused)
 }
 
 // available reports whether NATS decides.
 func (l *Limiter) available() bool {
 	_, err := l.breaker.state()
-	return err == nil && l.clock.known()
+	return err == nil
+}
+
+// awaitNATS waits until NATS has decided about a request of a limiter.
+func awaitNATS(tb testing.TB, l *Limiter) {
+	tb.Helper()
+	eventstest.Eventually(tb, "a report allowed by NATS", func() bool {
+		return l.Take(tb.Context(), Request{Lineage: uuid.New(), Report: CallLogReports}).Allowed
+	})
 }

@@ -1,76 +1,71 @@
 package limit
 
 import (
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 )
 
-// lineage is what this reader knows of a lineage's log, and the requests that wait for it.
+// lineage is what this reader knows of a lineage's counters, and the requests that wait for them.
 type lineage struct {
-	id     uuid.UUID
-	window tick
-	used   time.Time // guarded by the limiter's mutex
-	// maxUnchecked is how old the log in memory may be to refuse a request while NATS can be consulted. A log that was full can have room again
-	// before its permits expire only if another reader has given permits back.
-	maxUnchecked time.Duration
+	id   uuid.UUID
+	last time.Time // when it was last used; guarded by the limiter's mutex
 
-	mu       sync.Mutex
-	log      permitLog // as stored; older than the server's if another reader has written since
-	sequence uint64    // of the log; 0: the server has none
-	checked  time.Time // when the log in memory was last the server's
-	waiting  []*waiter
-	unused   []*waiter // their permits are stored, and the next version gives them back
-	serving  bool      // a goroutine writes the log
+	mu      sync.Mutex
+	stored  version // older than the server's if another reader has written since
+	local   counters
+	waiting []*waiter
+	serving bool // a goroutine writes versions
 }
 
 // waiter is a request that waits for a decision.
 type waiter struct {
 	buckets []bucket
-	window  time.Duration
-	decided chan result // has room for one
-	began   time.Time
-	timeout time.Duration
+	decided chan struct{} // closed when the wait has ended, except by the request itself
 
 	// Guarded by the lineage's mutex.
-	done   bool
-	local  *Decision // not nil: decided without NATS
-	at     tick      // of its permits; the stored log counts them from this tick or from a later one
-	quota  []quota   // after its permits are taken
-	origin uint64    // of the log that has its permits
+	done     bool
+	decision *Decision // nil: NATS has not decided
+	quotas   []quota   // after its permits are taken
 }
 
-// result is a decision, or the reason why there is none.
-type result struct {
-	decision *Decision
-	err      error
+// end ends a request's wait, unless it has ended.
+func (w *waiter) end(d *Decision) {
+	if !w.done {
+		w.done, w.decision = true, d
+		close(w.decided)
+	}
 }
 
 // maxWaiting is how many requests of one lineage can wait.
 const maxWaiting = 4096
 
-func (w *waiter) resolve(r result) {
-	if !w.done {
-		w.done = true
-		w.decided <- r
-	}
-}
-
-// refuseFull refuses a request if the log in memory is full: what it holds is stored, not over, and not about to be given back.
-// It does nothing if the log is older than oldest.
-func (k *lineage) refuseFull(w *waiter, now tick, oldest time.Duration) *Decision {
+// refuseFull refuses a request if the counters in memory are full: what they have is stored, and has not returned.
+// Otherwise it returns nil.
+func (k *lineage) refuseFull(w *waiter, m moment) *Decision {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.log.expire(now, k.window)
-	if time.Since(k.checked) > oldest || len(k.unused) > 0 || !k.log.full(w.buckets) {
+	k.stored.advance(m)
+	if !k.stored.full(w.buckets, m) {
 		return nil
 	}
-	return w.refuse(k.log.quotas(w.buckets, now, k.window))
+	return w.refuse(refusedLocally, k.stored.quotas(w.buckets, m))
 }
 
-// enqueue makes a request wait. It returns false if too many do. If serve is true, the caller must start to serve the lineage.
+// takeLocally decides about a request in the counters that other readers do not see.
+func (k *lineage) takeLocally(w *waiter, m moment) *Decision {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.local.advance(m)
+	if taken := k.local.take(w.buckets, m); !taken {
+		return w.refuse(unreachableRefused, k.local.quotas(w.buckets, m))
+	}
+	return w.allow(unreachableAllowed, k.local.quotas(w.buckets, m))
+}
+
+// enqueue makes a request wait. It returns false if too many do. If serve is true, the caller must start a goroutine
+// that serves the lineage.
 func (k *lineage) enqueue(w *waiter) (serve, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -83,150 +78,85 @@ func (k *lineage) enqueue(w *waiter) (serve, ok bool) {
 	return serve, true
 }
 
-// leave ends a request's wait. It returns false if the request is decided already. If its permits turn out to be stored although it was
-// refused, they are given back.
-func (k *lineage) leave(w *waiter, local *Decision) bool {
+// leave ends a request's wait and returns the decision, nil if there is none.
+func (k *lineage) leave(w *waiter) *Decision {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if w.done {
-		return false
-	}
-	w.done, w.local = true, local
-	return true
+	w.done = true
+	return w.decision
 }
 
-// write is a version of the log that is to be stored.
+// write is a version that is to be stored in place of the last one, and the requests whose permits it adds.
 type write struct {
-	log      permitLog
-	expected uint64 // sequence of the version that it is made from
-	writer   writer
-	waiters  []*waiter // whose permits it adds
-	unused   []*waiter // whose permits it gives back
+	version
+	expected uint64 // sequence of the last version
+	takers   []*waiter
 }
 
-// giveBack makes the next version give back the permits of an allowed request. Permits of which no version is written before they expire
-// stay taken.
-func (k *lineage) giveBack(w *waiter) {
+// next makes a version with the permits of all requests that wait, in the order of their arrival. It refuses requests
+// for which the stored version is full. A request for which only the new version is full waits until that is stored.
+// It returns nil if there is nothing to write; then the lineage is no longer served.
+func (k *lineage) next(m moment, mark uint64) *write {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.unused = append(k.unused, w)
-}
+	k.stored.advance(m)
+	w := &write{version: k.stored, expected: k.stored.sequence}
+	w.mark = mark
 
-// next makes a version with the permits of all requests that wait, in the order of their arrival, and without those that are given back.
-// It refuses requests for which the stored log is full without the latter. Those for which only the version is full, or the log in memory
-// is old, go on waiting until the version is stored. It returns nil if there is nothing to write; then the lineage is no longer served. The
-// server's clock is between now and latest.
-func (k *lineage) next(now, latest tick, by writer, origin uint64) *write {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.forgetExpired(now)
-	k.forgetUnused(latest)
-	w := &write{log: k.log.clone(), expected: k.sequence, writer: by, unused: k.unused}
-	if k.sequence == 0 {
-		w.log.origin = origin
-	}
-	w.log.begin(now, by)
-	used := &k.log
-	if len(w.unused) > 0 {
-		for _, u := range w.unused {
-			for _, b := range u.buckets {
-				w.log.giveBack(b.name, u.at)
-			}
+	var waiting []*waiter
+	for _, r := range k.waiting {
+		switch {
+		case r.done:
+		case k.stored.full(r.buckets, m):
+			r.end(r.refuse(refused, k.stored.quotas(r.buckets, m)))
+		case w.take(r.buckets, m):
+			r.quotas = w.quotas(r.buckets, m)
+			w.takers = append(w.takers, r)
+		default:
+			waiting = append(waiting, r)
 		}
-		left := w.log.clone()
-		used = &left
 	}
-	k.waiting = slices.DeleteFunc(k.waiting, func(r *waiter) bool { return k.decideOrTake(r, w, used, now) })
-	if len(w.waiters)+len(w.unused)+len(k.waiting) == 0 {
-		k.serving = false
+	k.waiting = waiting
+
+	k.serving = len(w.takers) > 0
+	if !k.serving {
 		return nil
 	}
 	return w
 }
 
-// forgetExpired removes expired permits. A log of which the server has removed the message begins again.
-func (k *lineage) forgetExpired(now tick) {
-	k.log.expire(now, k.window)
-	if k.log.newest+k.window+ticks(logRetention)+maxAhead < now {
-		k.log, k.sequence = permitLog{}, 0
-	}
-}
-
-// forgetUnused keeps the permits that can be given back: those that no reader can have removed as expired, in the log that they were
-// stored in. Any other log may lack them, and another request's permits would be removed in their place.
-func (k *lineage) forgetUnused(latest tick) {
-	k.unused = slices.DeleteFunc(k.unused, func(u *waiter) bool {
-		return u.origin != k.log.origin || u.at+k.window+1 <= latest
-	})
-}
-
-// decideOrTake takes a request's permits from a version, or refuses it if the permits that are stored and used leave none. It returns false if
-// the request must keep waiting.
-func (k *lineage) decideOrTake(r *waiter, w *write, used *permitLog, now tick) bool {
-	if r.done {
-		return true
-	}
-	if used.full(r.buckets) && time.Since(k.checked) <= k.maxUnchecked {
-		r.resolve(result{decision: r.refuse(used.quotas(r.buckets, now, k.window))})
-		return true
-	}
-	if !w.log.take(r.buckets) {
-		return false
-	}
-	r.at, r.quota = w.log.newest, w.log.quotas(r.buckets, now, k.window)
-	w.waiters = append(w.waiters, r)
-	return true
-}
-
-// confirm takes over a version that is stored and allows its requests.
-func (k *lineage) confirm(w *write, stored version) {
+// confirm takes over a version that is stored, and allows its requests.
+func (k *lineage) confirm(w *write, sequence uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.log, k.sequence = stored.log, stored.sequence
-	k.log.setStoredTick(stored.stored)
-	k.checked = time.Now()
-	k.unused = k.unused[len(w.unused):]
-	for _, r := range w.waiters {
-		r.origin = k.log.origin
-		if r.local != nil && !r.local.Allowed {
-			k.unused = append(k.unused, r)
-		}
-		allowed := r.allow(r.quota)
-		allowed.giveBack = func() { k.giveBack(r) }
-		r.resolve(result{decision: allowed})
+	k.stored = w.version
+	k.stored.sequence = sequence
+	for _, r := range w.takers {
+		r.end(r.allow(allowed, r.quotas))
 	}
 }
 
-// replace takes over the stored version after a conflict; the requests of the write wait again. It returns false if the version is dated
-// in the future.
-func (k *lineage) replace(w *write, stored version) (plausible bool) {
+// replace takes over the version that is stored instead of a reader's. The requests of the write wait again.
+func (k *lineage) replace(w *write, stored version) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	plausible = stored.sequence == 0 || stored.log.setStoredTick(stored.stored)
-	if !plausible {
-		k.unused = nil // their permits have moved to an earlier tick
-	}
-	if stored.log.origin != k.log.origin || stored.sequence < k.sequence {
-		stored.log.merge(&k.log) // the server has lost what this reader knows
-	}
-	k.log, k.sequence, k.checked = stored.log, stored.sequence, time.Now()
-	k.waiting = append(w.waiters, k.waiting...)
-	return plausible
+	k.stored.merge(stored.counters)
+	k.stored.sequence = stored.sequence
+	k.waiting = append(w.takers, k.waiting...)
 }
 
 // fail ends the wait of a write's requests without a decision.
-func (k *lineage) fail(w *write, err error) {
+func (k *lineage) fail(w *write) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.unused = k.unused[len(w.unused):] // if the version is stored after all, they must not be given back again
-	for _, r := range w.waiters {
-		r.resolve(result{err: err})
+	for _, r := range w.takers {
+		r.end(nil)
 	}
 }
 
-// stopServing marks that no goroutine serves the lineage.
-func (k *lineage) stopServing() {
+// forgetSequence makes the next version one that replaces none.
+func (k *lineage) forgetSequence() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.serving = false
+	k.stored.sequence = 0
 }
