@@ -128,7 +128,7 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	locks, err := lock.New(ctx, lock.Partitions, p.config.Database, p.config.Control)
+	locks, err := lock.New(ctx, p.config.Database, p.config.Control)
 	if err != nil {
 		return err
 	}

@@ -59,13 +59,12 @@ func withEndpoints(ctx context.Context, s setting.Postgres, by operatorName, wor
 // withWebhookAdvice makes a usage error of an invalid request, and adds what to do to other errors.
 func withWebhookAdvice(err error) error {
 	var invalid *registry.InvalidError
-	var unknown *registry.UnknownDeliveryError
 	switch {
 	case errors.As(err, &invalid):
 		return &run.UsageError{Detail: err.Error()}
 	case errors.Is(err, registry.ErrUnknownEndpoint):
 		return fmt.Errorf("%w\nRun 'callboard webhooks list' to list all endpoints", err)
-	case errors.As(err, &unknown):
+	case errors.Is(err, registry.ErrUnknownDelivery):
 		return fmt.Errorf("%w\nRun 'callboard webhooks deliveries ID' to list an endpoint's deliveries; nothing was changed", err)
 	}
 	return err

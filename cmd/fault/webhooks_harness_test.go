@@ -78,8 +78,8 @@ func startWebhooks(t *testing.T, h *harness, databaseURL func(role string) strin
 	w.artifacts.publishSystems()
 	w.awaitCaughtUp()
 	w.addEndpoints()
-	w.awaitShared()
 	w.artifacts.start()
+	w.awaitShared()
 	return w
 }
 
@@ -103,13 +103,13 @@ func (w *webhooks) addEndpoints() {
 	}
 }
 
-// awaitShared waits until each sender owns half of the shards.
+// awaitShared waits until each sender has leased half of the endpoints. All of them get events all the time.
 func (w *webhooks) awaitShared() {
 	w.tb.Helper()
-	eventstest.Eventually(w.tb, "each sender owns half of the shards", func() bool {
+	eventstest.Eventually(w.tb, "each sender has leased half of the endpoints", func() bool {
 		for _, s := range w.senders {
 			s.RequireRunning()
-			if w.queryInt("select count(*) from webhook.shard_owner where shard < 64 and application_name like $1", sessionsOf(s)) != 32 {
+			if len(w.leasedBy(w.sessionOf(s))) != webhookSystems*endpointsOfSystem/2 {
 				return false
 			}
 		}
@@ -127,11 +127,16 @@ func (w *webhooks) publishBurst() {
 	w.awaitRequests(50)
 }
 
-// ownedBy returns the endpoints to which a sender sends.
-func (w *webhooks) ownedBy(sender *process) (list []*endpoint) {
+// sessionOf returns the process id of the session that has a sender's leases; 0: there is none.
+func (w *webhooks) sessionOf(sender *process) int64 {
 	w.tb.Helper()
-	rows, _ := w.pool.Query(w.tb.Context(),
-		"select e.name from webhook.endpoint e join webhook.shard_owner o using (shard) where o.application_name like $1", sessionsOf(sender))
+	return w.queryInt("select coalesce(max(pid), 0) from pg_stat_activity where application_name like 'leases:' || $1", sessionsOf(sender))
+}
+
+// leasedBy returns the endpoints that a session has leased.
+func (w *webhooks) leasedBy(session int64) (list []*endpoint) {
+	w.tb.Helper()
+	rows, _ := w.pool.Query(w.tb.Context(), "select name from webhook.endpoint where leased_by = $1 and leased_until > now()", session)
 	paths, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		w.tb.Fatal(err)
@@ -145,21 +150,30 @@ func (w *webhooks) ownedBy(sender *process) (list []*endpoint) {
 // busiest returns the sender that sends to most endpoints.
 func (w *webhooks) busiest() *process {
 	w.tb.Helper()
-	return slices.MaxFunc(w.senders, func(a, b *process) int { return cmp.Compare(len(w.ownedBy(a)), len(w.ownedBy(b))) })
+	return slices.MaxFunc(w.senders, func(a, b *process) int {
+		return cmp.Compare(len(w.leasedBy(w.sessionOf(a))), len(w.leasedBy(w.sessionOf(b))))
+	})
 }
 
-// allowRepeats lets a fault of a sender repeat the requests in flight, as many as each endpoint's concurrency, and returns the endpoints.
-func (w *webhooks) allowRepeats(sender *process) (list []*endpoint) {
+// interrupt does something to a sender, which can repeat the requests in flight: as many as each endpoint's concurrency. It returns the endpoints
+// that the sender had leased before or afterwards.
+func (w *webhooks) interrupt(sender *process, fault func()) (list []*endpoint) {
 	w.tb.Helper()
-	list = w.ownedBy(sender)
+	session := w.sessionOf(sender)
+	list = w.leasedBy(session)
+	fault()
+	for _, e := range w.leasedBy(session) {
+		if !slices.Contains(list, e) {
+			list = append(list, e)
+		}
+	}
 	for _, e := range list {
 		e.maxRepeated += webhookConcurrency
 	}
 	return list
 }
 
-// killInFlight kills a sender that waits for the answer to a request, and returns it. Half of the shards can be without an endpoint, so it
-// is the busiest sender.
+// killInFlight kills a sender that waits for the answer to a request, and returns it.
 func (w *webhooks) killInFlight() (sender *process) {
 	w.tb.Helper()
 	defer w.receiver.holdAnswers()()
@@ -168,10 +182,9 @@ func (w *webhooks) killInFlight() (sender *process) {
 		// A held answer can be that of a request of a sender that was killed before. It is counted as aborted later than here.
 		aborted = w.receiver.aborted.Load()
 		sender = w.busiest()
-		return w.receiver.held(w.ownedBy(sender)) > 0
+		return w.receiver.held(w.leasedBy(w.sessionOf(sender))) > 0
 	})
-	w.allowRepeats(sender)
-	sender.Kill()
+	w.interrupt(sender, sender.Kill)
 	eventstest.Eventually(w.tb, "a request is aborted", func() bool { return w.receiver.aborted.Load() > aborted })
 	return sender
 }
@@ -204,8 +217,8 @@ func (w *webhooks) awaitRequests(more int64) {
 	eventstest.Eventually(w.tb, fmt.Sprintf("%d more requests", more), func() bool { return w.receiver.requests.Load() >= target })
 }
 
-// allowRequestsInFlight allows that requests are repeated after the database was killed. The outcomes of requests in flight are not recorded. A
-// sender notices within half a second, or a second on a busy machine, that its session has ended; until then it can send what another one sends.
+// allowRequestsInFlight allows that requests are repeated after the database was killed. The leases end with it, so that a sender can send what another
+// one has in flight or has not recorded yet.
 func (w *webhooks) allowRequestsInFlight() {
 	for _, e := range w.receiver.endpoints {
 		e.maxRepeated += webhookConcurrency + artifactsPerSecond/webhookSystems

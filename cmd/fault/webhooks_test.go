@@ -26,8 +26,7 @@ func TestWebhooks_SendersKilled(t *testing.T) {
 			s = w.killInFlight()
 		} else {
 			w.awaitRequests(1)
-			w.allowRepeats(s)
-			s.Kill()
+			w.interrupt(s, s.Kill)
 		}
 		s.Start()
 	}
@@ -40,8 +39,8 @@ func TestWebhooks_SenderKilled(t *testing.T) {
 	w := newWebhooks(t)
 	w.publishBurst()
 	s := w.busiest()
-	list, since := w.allowRepeats(s), time.Now()
-	s.Kill()
+	since := time.Now()
+	list := w.interrupt(s, s.Kill)
 	t.Logf("another sender sent to %d endpoints after %s", len(list), round(w.awaitTakenOver(list, since)))
 	s.Start()
 	w.awaitShared()
@@ -62,8 +61,8 @@ func TestWebhooks_SenderFrozen(t *testing.T) {
 		return w.queryInt("select count(*) from pg_stat_activity where application_name like $1 and $2 = any (pg_blocking_pids(pid))",
 			sessionsOf(s), f.backend()) > 0
 	})
-	list, since := w.allowRepeats(s), time.Now()
-	s.Signal(syscall.SIGSTOP)
+	since := time.Now()
+	list := w.interrupt(s, func() { s.Signal(syscall.SIGSTOP) })
 	f.unblock()
 	t.Logf("another sender sent to %d endpoints after %s", len(list), round(w.awaitTakenOver(list, since)))
 	s.Signal(syscall.SIGCONT)

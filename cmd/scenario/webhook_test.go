@@ -58,7 +58,7 @@ func (h *harness) startFollower(system uuid.UUID, gate *fanout.Gate) *follower {
 	f.register(system)
 	roots := x509.NewCertPool()
 	roots.AddCert(f.receiver.Certificate())
-	sender, err := webhook.New(webhook.Config{
+	sender := webhook.New(webhook.Config{
 		Database: h.Database.RolePool(h, "callboard_webhooks"), NATS: h.JetStream.Conn(), Gate: gate, Vault: h.vault, Timeout: requestTimeout,
 		Client: egress.New(egress.Config{
 			Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots, Version: "test",
@@ -66,9 +66,6 @@ func (h *harness) startFollower(system uuid.UUID, gate *fanout.Gate) *follower {
 		}),
 		Log: zerolog.New(h.log), Metrics: prometheus.NewRegistry(),
 	})
-	if err != nil {
-		h.Fatal(err)
-	}
 	h.Run(sender.Run)
 	return f
 }

@@ -13,7 +13,7 @@ import (
 	"callboard/internal/run"
 	"callboard/internal/run/connection"
 	"callboard/internal/run/setting"
-	"callboard/projector/webhook/lane"
+	"callboard/projector/webhook"
 )
 
 func main() {
@@ -63,7 +63,7 @@ func (p *program) Run(ctx context.Context, streams run.Streams) error {
 		Networks: p.Targets.AllowNetworks,
 		Ports:    p.Targets.Ports,
 		CA:       p.Targets.CA,
-		Schedule: lane.Schedule{Retries: p.Retries, GiveUp: p.GiveUp},
+		Schedule: webhook.Schedule{Retries: p.Retries, GiveUp: p.GiveUp},
 		Timeout:  p.Timeout,
 		InFlight: p.InFlight,
 		Days:     p.Retention.Days,

@@ -1,3 +1,6 @@
+// Package webhook is the vocabulary of outbound webhooks: the kinds of event, the request's body and headers, and how a receiver verifies it.
+//
+// A request has the headers and the signature of Standard Webhooks (standardwebhooks.com). A receiver written in Go verifies it with [Verify].
 package webhook
 
 import (
@@ -12,6 +15,13 @@ import (
 	"github.com/google/uuid"
 )
 
+// WakeSubject is the subject of the NATS message that tells senders to look for work. It has no data.
+const WakeSubject = "callboard.webhooks.wake"
+
+// DueSubject is the subject of the NATS message by which a sender tells others which endpoints got deliveries. Its data is a JSON array of their
+// ids.
+const DueSubject = "callboard.webhooks.due"
+
 // Event is what a receiver is told.
 type Event struct {
 	ID        string // the same at every attempt and repetition; a receiver drops an event whose id it has seen
@@ -22,77 +32,38 @@ type Event struct {
 
 // Data are the identifiers with which a receiver fetches what the event is about. [uuid.Nil] and an empty sid are absent.
 type Data struct {
-	PhoneSystemID uuid.UUID
-	CallSid       string
-	RecordingSid  string    // of call.recording.available
-	CallLogID     uuid.UUID // of call.transcription.completed of a call, and of call.analysis.completed
-	VoicemailID   uuid.UUID // of call.transcription.completed of a voicemail, and of voicemail.created
+	PhoneSystemID uuid.UUID `json:"phoneSystemId,omitzero"`
+	CallSid       string    `json:"callSid,omitzero"`
+	RecordingSid  string    `json:"recordingSid,omitzero"` // of call.recording.available
+	CallLogID     uuid.UUID `json:"callLogId,omitzero"`    // of call.transcription.completed of a call, and of call.analysis.completed
+	VoicemailID   uuid.UUID `json:"voicemailId,omitzero"`  // of call.transcription.completed of a voicemail, and of voicemail.created
 }
 
-// timestampFormat is RFC 3339 in UTC with milliseconds.
-const timestampFormat = "2006-01-02T15:04:05.000Z07:00"
-
-type wireEvent struct {
-	Type      Kind     `json:"type"`
-	Timestamp string   `json:"timestamp"`
-	Data      wireData `json:"data"`
-}
-
-type wireData struct {
-	PhoneSystemID *uuid.UUID `json:"phoneSystemId,omitempty"`
-	CallSid       string     `json:"callSid,omitempty"`
-	RecordingSid  string     `json:"recordingSid,omitempty"`
-	CallLogID     *uuid.UUID `json:"callLogId,omitempty"`
-	VoicemailID   *uuid.UUID `json:"voicemailId,omitempty"`
+// body is a request's body.
+type body struct {
+	Type      Kind   `json:"type"`
+	Timestamp string `json:"timestamp"` // RFC 3339 in UTC with milliseconds
+	Data      Data   `json:"data"`
 }
 
 // Body returns the request's body: compact JSON, whose bytes depend on the event alone.
 func (e Event) Body() []byte {
-	body, _ := json.Marshal(wireEvent{ // text, numbers and pointers to them can be encoded
-		Type:      e.Type,
-		Timestamp: e.Timestamp.UTC().Truncate(time.Millisecond).Format(timestampFormat),
-		Data: wireData{
-			PhoneSystemID: present(e.Data.PhoneSystemID),
-			CallSid:       e.Data.CallSid,
-			RecordingSid:  e.Data.RecordingSid,
-			CallLogID:     present(e.Data.CallLogID),
-			VoicemailID:   present(e.Data.VoicemailID),
-		},
-	})
-	return body
-}
-
-func present(id uuid.UUID) *uuid.UUID {
-	if id == uuid.Nil {
-		return nil
-	}
-	return &id
+	at := e.Timestamp.UTC().Truncate(time.Millisecond).Format("2006-01-02T15:04:05.000Z07:00")
+	encoded, _ := json.Marshal(body{e.Type, at, e.Data}) // texts and UUIDs can be encoded
+	return encoded
 }
 
 // parseBody reads a request's body. Members that it doesn't know are ignored: a later release may add some.
-func parseBody(body []byte) (Event, error) {
-	var w wireEvent
-	if err := json.Unmarshal(body, &w); err != nil {
+func parseBody(encoded []byte) (Event, error) {
+	var b body
+	if err := json.Unmarshal(encoded, &b); err != nil {
 		return Event{}, fmt.Errorf("body: %w", err)
 	}
-	at, err := time.Parse(time.RFC3339Nano, w.Timestamp)
+	at, err := time.Parse(time.RFC3339Nano, b.Timestamp)
 	if err != nil {
 		return Event{}, fmt.Errorf("body: timestamp: %w", err)
 	}
-	e := Event{Type: w.Type, Timestamp: at, Data: Data{CallSid: w.Data.CallSid, RecordingSid: w.Data.RecordingSid}}
-	for _, id := range []struct {
-		from *uuid.UUID
-		to   *uuid.UUID
-	}{
-		{w.Data.PhoneSystemID, &e.Data.PhoneSystemID},
-		{w.Data.CallLogID, &e.Data.CallLogID},
-		{w.Data.VoicemailID, &e.Data.VoicemailID},
-	} {
-		if id.from != nil {
-			*id.to = *id.from
-		}
-	}
-	return e, nil
+	return Event{Type: b.Type, Timestamp: at, Data: b.Data}, nil
 }
 
 // idBytes is how much of the digest an id has: 160 bits.

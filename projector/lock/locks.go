@@ -1,4 +1,4 @@
-// Package lock is about the advisory locks by which processes share work: each lock has one owner, whose session holds it.
+// Package lock is about the advisory locks by which projectors share partitions: each lock has one owner, whose session holds it.
 package lock
 
 import (
@@ -13,11 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// The classes: the first key of an advisory lock. The second key is the number of what is owned.
-const (
-	Partitions = 0x63616c6c // by projectors; the view control.partition_owner names the same number
-	Shards     = 0x686f6f6b // by webhook senders; the view webhook.shard_owner does, and so does package fanout
-)
+// Class is the first key of the advisory locks. The view control.partition_owner names the same number. The second key is a partition.
+const Class = 0x63616c6c
 
 const (
 	// maxProbes is how many statements of other connections the server answers before a silent connection counts as broken. A server that
@@ -44,14 +41,13 @@ var (
 	terminateOwnerSQL string
 )
 
-// Locks are the advisory locks of a class that one database connection holds. They share work among processes and don't protect it: an owner
+// Locks are the advisory locks that one database connection holds. They share work among processes and don't protect it: an owner
 // that is frozen can act after its locks are gone.
 //
 // A statement takes as long as the server does. It fails when the connection breaks. If the server answers [maxProbes] statements of other
 // connections meanwhile, the connection is closed. It is closed, too, [stopTimeout] after the context has ended: the workers have ended
 // before the locks are released. For one goroutine.
 type Locks struct {
-	class  int32
 	conn   *pgx.Conn
 	others *pgxpool.Pool // tells whether the server answers
 	owners map[int32]*lastStatement
@@ -70,7 +66,7 @@ type Session struct {
 }
 
 // New opens a separate connection, with the settings of pool. The connections of others tell whether the server answers. Close it.
-func New(ctx context.Context, class int32, pool, others *pgxpool.Pool) (*Locks, error) {
+func New(ctx context.Context, pool, others *pgxpool.Pool) (*Locks, error) {
 	config := pool.Config()
 	if config.BeforeConnect != nil {
 		if err := config.BeforeConnect(ctx, config.ConnConfig); err != nil {
@@ -81,14 +77,14 @@ func New(ctx context.Context, class int32, pool, others *pgxpool.Pool) (*Locks, 
 	if err != nil {
 		return nil, fmt.Errorf("advisory locks: %w", err)
 	}
-	return &Locks{class: class, conn: conn, others: others, owners: make(map[int32]*lastStatement)}, nil
+	return &Locks{conn: conn, others: others, owners: make(map[int32]*lastStatement)}, nil
 }
 
 // TryLock locks those of the keys that no other session has locked, and returns them. With no key it only proves that the
 // connection, and with it every lock, is still there.
 func (l *Locks) TryLock(ctx context.Context, keys []int) (locked []int, err error) {
 	err = l.do(ctx, func(ctx context.Context) (err error) {
-		rows, _ := l.conn.Query(ctx, lockKeysSQL, l.class, keys)
+		rows, _ := l.conn.Query(ctx, lockKeysSQL, Class, keys)
 		locked, err = pgx.CollectRows(rows, pgx.RowTo[int])
 		return err
 	})
@@ -101,7 +97,7 @@ func (l *Locks) TryLock(ctx context.Context, keys []int) (locked []int, err erro
 // Unlock releases a key.
 func (l *Locks) Unlock(ctx context.Context, key int) error {
 	err := l.do(ctx, func(ctx context.Context) error {
-		_, err := l.conn.Exec(ctx, "select pg_advisory_unlock($1, $2)", l.class, key)
+		_, err := l.conn.Exec(ctx, "select pg_advisory_unlock($1, $2)", Class, key)
 		return err
 	})
 	if err != nil {
@@ -122,7 +118,7 @@ func (l *Locks) TerminateUnresponsive(ctx context.Context, checks int) (terminat
 		sql := strings.Replace(terminateOwnerSQL, "{{other_owners}}", otherOwnersSQL, 1)
 		for _, session := range silent {
 			var done bool
-			if err := l.conn.QueryRow(ctx, sql, l.class, session.PID, l.owners[session.PID].at).Scan(&done); err != nil {
+			if err := l.conn.QueryRow(ctx, sql, Class, session.PID, l.owners[session.PID].at).Scan(&done); err != nil {
 				return err
 			}
 			if done {
@@ -139,7 +135,7 @@ func (l *Locks) TerminateUnresponsive(ctx context.Context, checks int) (terminat
 
 // findSilent returns the sessions of other owners that have sent no statement for a number of checks.
 func (l *Locks) findSilent(ctx context.Context, checks int) (silent []Session, err error) {
-	rows, _ := l.conn.Query(ctx, otherOwnersSQL, l.class)
+	rows, _ := l.conn.Query(ctx, otherOwnersSQL, Class)
 	seen := make(map[int32]*lastStatement)
 	var session Session
 	var at time.Time

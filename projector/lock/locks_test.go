@@ -21,7 +21,7 @@ func TestLocks_TerminateUnresponsiveOwnersOnly(t *testing.T) {
 	database := schematest.New(t)
 	pool := database.RolePool(t, "callboard_projector")
 	locks := func() *lock.Locks {
-		l, err := lock.New(t.Context(), lock.Partitions, pool, pool)
+		l, err := lock.New(t.Context(), pool, pool)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,51 +72,5 @@ func TestLocks_TerminateUnresponsiveOwnersOnly(t *testing.T) {
 	}
 	if err := other.Unlock(t.Context(), 3); err != nil {
 		t.Error(err)
-	}
-}
-
-// Locks of one class are not those of another.
-func TestLocks_OfAClass(t *testing.T) {
-	t.Parallel()
-	database := schematest.New(t)
-	pool := database.RolePool(t, "callboard_projector")
-	for _, class := range []int32{lock.Partitions, lock.Shards} {
-		l, err := lock.New(t.Context(), class, pool, pool)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }()
-		if locked, err := l.TryLock(t.Context(), []int{1}); err != nil || len(locked) != 1 {
-			t.Errorf("locked of class %x = %v, %v, want 1", class, locked, err)
-		}
-	}
-	var partitions, shards int
-	err := database.Pool(t).QueryRow(t.Context(),
-		"select (select count(*) from control.partition_owner), (select count(*) from webhook.shard_owner)").Scan(&partitions, &shards)
-	if err != nil || partitions != 1 || shards != 1 {
-		t.Errorf("partitions and shards with an owner = %d, %d, %v, want 1 and 1", partitions, shards, err)
-	}
-}
-
-// A fan-out holds a lock of the class with a negative key. It owns nothing, so it is not terminated, however long a statement takes.
-func TestLocks_OfAFanOut(t *testing.T) {
-	t.Parallel()
-	database := schematest.New(t)
-	pool := database.RolePool(t, "callboard_webhooks")
-	fanOut, err := pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = fanOut.Rollback(context.Background()) }()
-	schematest.Exec(t, fanOut, "select pg_advisory_xact_lock_shared($1, -1)", lock.Shards)
-	l, err := lock.New(t.Context(), lock.Shards, pool, pool)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	for range 3 {
-		if terminated, err := l.TerminateUnresponsive(t.Context(), 1); err != nil || len(terminated) != 0 {
-			t.Errorf("terminated = %v, %v, want none", terminated, err)
-		}
 	}
 }

@@ -6,7 +6,6 @@ join pg_stat_activity a using (pid)
 where l.locktype = 'advisory'
   and l.classid = $1::bigint::oid
   and l.objsubid = 2
-  and l.objid::bigint < 2147483648 -- who fans out webhooks holds -1 of the class, and owns nothing
   and l.granted
   and l.database = (select oid from pg_database where datname = current_database())
   and a.pid <> pg_backend_pid()

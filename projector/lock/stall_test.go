@@ -34,7 +34,7 @@ func newProxiedPool(t *testing.T, database *schematest.Database) (*pgxpool.Pool,
 func newProxiedLocks(t *testing.T, database *schematest.Database, others *pgxpool.Pool) (*lock.Locks, *pgxpool.Pool, *eventstest.Proxy) {
 	t.Helper()
 	pool, proxy := newProxiedPool(t, database)
-	locks, err := lock.New(t.Context(), lock.Partitions, pool, cmp.Or(others, pool))
+	locks, err := lock.New(t.Context(), pool, cmp.Or(others, pool))
 	if err != nil {
 		t.Fatal(err)
 	}

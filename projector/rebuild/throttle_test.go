@@ -48,7 +48,7 @@ func (h *throttleHarness) own() {
 	if err != nil {
 		h.Fatal(err)
 	}
-	if _, err := conn.Exec(h.Context(), fmt.Sprintf("select pg_advisory_lock(%d, 0)", lock.Partitions)); err != nil {
+	if _, err := conn.Exec(h.Context(), fmt.Sprintf("select pg_advisory_lock(%d, 0)", lock.Class)); err != nil {
 		h.Fatal(err)
 	}
 	h.Cleanup(func() { _ = conn.Hijack().Close(context.Background()) })

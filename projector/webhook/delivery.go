@@ -3,129 +3,152 @@ package webhook
 import (
 	"context"
 	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"callboard/events/webhook"
-	"callboard/projector/webhook/lane"
+	"callboard/projector/webhook/egress"
+	"callboard/projector/webhook/vault"
 )
 
-// delivery is what a lane's delivery carries.
+// delivery is one event for one endpoint, with the endpoint's settings as they are when it is sent.
 type delivery struct {
+	id       int64
 	endpoint *endpoint
 	event    webhook.Event
 	fired    bool // neither redelivered nor replayed
+	attempts int
+	due      time.Time
+	expires  *time.Time // of the last attempt; nil: none was made
+	probe    bool
+
+	url         string
+	concurrency int
+	secrets     sealedSecrets
 }
 
-// maxLoadedLanes bounds the rows of a load: each lane asks for some [lane.LookAhead].
-const maxLoadedLanes = 256
-
-// load is what load.sql returned for lanes.
-type load struct {
-	requested map[*endpoint]lane.Load
-	rows      map[uuid.UUID][]lane.Delivery[delivery]
-	err       error
+// sealedSecrets are columns of an endpoint's valid secrets, the newest first.
+type sealedSecrets struct {
+	ids    []uuid.UUID
+	sealed [][]byte
+	keys   []string
 }
 
-//go:embed load.sql
-var loadSQL string
+var errNoSecret = errors.New("the endpoint has no valid secret: run 'callboard webhooks rotate'")
 
-// startLoad reads deliveries for the lanes that need some, unless a load is running.
-func (d *dispatcher) startLoad(ctx context.Context) {
-	if d.loading || len(d.stale) == 0 {
+// open returns the plain secrets.
+func (s sealedSecrets) open(v *vault.Vault, endpoint uuid.UUID) ([]webhook.Secret, error) {
+	if len(s.ids) == 0 {
+		return nil, errNoSecret
+	}
+	secrets := make([]webhook.Secret, len(s.ids))
+	for i, id := range s.ids {
+		plain, err := v.Open(endpoint, id, vault.Sealed{KeyID: s.keys[i], Data: s.sealed[i]})
+		if err != nil {
+			return nil, err
+		}
+		if secrets[i], err = webhook.ParseSecret(string(plain)); err != nil {
+			return nil, fmt.Errorf("open secret %s of endpoint %s: %w", id, endpoint, err)
+		}
+	}
+	return secrets, nil
+}
+
+//go:embed due.sql
+var dueSQL string
+
+// send starts requests for due deliveries, as many as there is room for. Room is handed out in equal parts, first to the endpoints that have waited
+// longest.
+func (d *dispatcher) send(ctx, requests context.Context) error {
+	now, room := time.Now(), d.config.InFlight-d.busy
+	var asked []*endpoint
+	for _, e := range d.endpoints {
+		if e.more && e.sends(now) {
+			asked = append(asked, e)
+		}
+	}
+	if len(asked) == 0 || room <= 0 {
+		return nil
+	}
+	slices.SortFunc(asked, func(a, b *endpoint) int { return a.usedAt.Compare(b.usedAt) })
+	asked = asked[:min(len(asked), room)]
+	list, err := d.readDue(ctx, asked, room/len(asked))
+	if err != nil {
+		return err
+	}
+
+	count := make(map[*endpoint]int)
+	for _, next := range list {
+		count[next.endpoint]++
+		d.start(requests, next)
+	}
+	for _, e := range asked {
+		e.more = count[e] == room/len(asked)
+	}
+	return nil
+}
+
+// start sends a delivery in the background, unless the lease is ending or a key is missing.
+func (d *dispatcher) start(requests context.Context, next delivery) {
+	e := next.endpoint
+	secrets, err := next.secrets.open(d.config.Vault, e.id)
+	if err != nil && !e.noSecret {
+		d.config.Log.Error().Err(err).Stringer("endpoint", e.id).Msg("opening webhook secrets failed: deliveries wait")
+	}
+	e.noSecret = err != nil
+	now := time.Now()
+	if e.noSecret || !e.sends(now) {
 		return
 	}
-	requested := make(map[*endpoint]lane.Load)
-	for e := range d.stale {
-		if len(requested) == maxLoadedLanes {
-			break
-		}
-		if l, ok := e.lane.StartLoad(); ok {
-			requested[e] = l
-			delete(d.stale, e)
-		}
-	}
-	if len(requested) == 0 {
-		return
-	}
-	d.loading = true
+	e.connect(d.config.Client, next.url, next.concurrency)
+	e.busy[next.id], e.usedAt = struct{}{}, now
+	d.busy++
+
+	connection, refused := e.connection, e.refused
 	go func() {
-		rows, err := d.readDeliveries(ctx, requested)
-		d.loaded <- load{requested, rows, err}
+		o := outcome{delivery: next, at: time.Now()}
+		if refused != nil {
+			o.answer = egress.Answer{Err: refused, Class: egress.Refused}
+		} else {
+			o.answer = post(requests, connection, secrets, next.event)
+		}
+		o.ended = time.Now()
+		d.outcomes <- o
 	}()
 }
 
-func (s *Sender) readDeliveries(ctx context.Context, requested map[*endpoint]lane.Load) (map[uuid.UUID][]lane.Delivery[delivery], error) {
-	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
-	defer cancel()
-	var ids []uuid.UUID
-	var limits []int
-	var oldest []bool
-	for e, l := range requested {
-		ids, limits, oldest = append(ids, e.id), append(limits, l.Limit), append(oldest, l.Oldest)
-	}
-	rows, err := s.config.Database.Query(ctx, loadSQL, ids, limits, oldest)
-	if err != nil {
-		return nil, err
-	}
-	byEndpoint := make(map[uuid.UUID][]lane.Delivery[delivery])
-	for rows.Next() {
-		endpoint, next, err := scanDelivery(rows)
-		if err != nil {
-			rows.Close()
-			return nil, err
-		}
-		byEndpoint[endpoint] = append(byEndpoint[endpoint], next)
-	}
-	return byEndpoint, rows.Err()
+// post sends an event. Every attempt has the same id and body, and a new timestamp and signature.
+func post(ctx context.Context, connection *egress.Endpoint, secrets []webhook.Secret, event webhook.Event) egress.Answer {
+	body := event.Body()
+	return connection.Post(ctx, webhook.Sign(secrets, event.ID, time.Now(), body), body)
 }
 
-func scanDelivery(rows pgx.Rows) (endpoint uuid.UUID, d lane.Delivery[delivery], err error) {
-	var callLog, voicemail *uuid.UUID
-	var expires *time.Time
-	var cause string
-	e := &d.Payload.event
-	err = rows.Scan(
-		&d.ID, &endpoint, &e.ID, &e.Type, &e.Data.PhoneSystemID, &e.Data.CallSid, &e.Data.RecordingSid, &callLog, &voicemail, &e.Timestamp, &cause,
-		&d.Attempts, &d.Due, &expires,
-	)
-	if callLog != nil {
-		e.Data.CallLogID = *callLog
-	}
-	if voicemail != nil {
-		e.Data.VoicemailID = *voicemail
-	}
-	if expires != nil {
-		d.Expires = *expires
-	}
-	d.Payload.fired = cause == "fired"
-	return endpoint, d, err
-}
-
-// applyLoad gives the lanes their deliveries. A lane that got as many as it asked for may need more.
-func (d *dispatcher) applyLoad(l load) {
-	d.loading = false
-	now := time.Now()
-	if l.err != nil && !d.ending {
-		d.config.Log.Error().Err(l.err).Msg("loading deliveries failed")
-	}
-	for e, requested := range l.requested {
-		list := l.rows[e.id]
-		for i := range list {
-			list[i].Payload.endpoint = e
-			if list[i].Due.After(now) && !requested.Oldest {
-				list[i].Due = now // it is due by the clock of the database
-			}
-		}
-		if e.retired {
-			e.lane.Add()
-			continue
-		}
-		d.scheduler.Add(e.lane, now, list...)
-		if len(list) >= requested.Limit && !requested.Oldest {
-			d.mark(e)
+// readDue returns what can be sent to endpoints, up to a number for each.
+func (d *dispatcher) readDue(ctx context.Context, asked []*endpoint, most int) ([]delivery, error) {
+	ids, busy := make([]uuid.UUID, len(asked)), make([]int, len(asked))
+	unfinished := []int64{}
+	for i, e := range asked {
+		ids[i], busy[i] = e.id, len(e.busy)
+		for id := range e.busy {
+			unfinished = append(unfinished, id)
 		}
 	}
+	rows, _ := d.conn.Query(ctx, dueSQL, ids, busy, most, unfinished, uuid.Nil)
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (next delivery, err error) {
+		var endpoint uuid.UUID
+		var cause string
+		e, s := &next.event, &next.secrets
+		err = row.Scan(
+			&next.id, &endpoint, &e.ID, &e.Type, &e.Data.PhoneSystemID, &e.Data.CallSid, &e.Data.RecordingSid, &e.Data.CallLogID,
+			&e.Data.VoicemailID, &e.Timestamp, &cause, &next.attempts, &next.due, &next.expires, &next.probe, &next.url, &next.concurrency,
+			&s.ids, &s.sealed, &s.keys,
+		)
+		next.endpoint, next.fired = d.endpoints[endpoint], cause == "fired"
+		return next, err
+	})
 }

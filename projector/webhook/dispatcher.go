@@ -2,75 +2,53 @@ package webhook
 
 import (
 	"context"
-	"errors"
-	"slices"
+	_ "embed"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
-	"callboard/projector/webhook/lane"
+	"callboard/projector/retry"
+	"callboard/projector/webhook/egress"
 )
 
 const (
-	// refreshInterval is how often the settings of endpoints are read: a pause or another URL takes effect within it.
-	refreshInterval = time.Second
+	// leaseTime is for how long a lease lasts that is not renewed.
+	leaseTime = 10 * time.Second
 
-	// abandonAfter is how long a dispatcher whose session is lost waits for its requests: others may own its endpoints already.
-	abandonAfter = time.Second
+	// A lease of an endpoint with requests in flight is renewed when renewWithin is left of it. None starts in the last
+	// leaseMargin, so that there is always a look between a start and the end of the lease.
+	renewWithin = 5 * time.Second
+	leaseMargin = 2 * time.Second
 
-	// recordWithin is how long an ending dispatcher tries to record outcomes.
+	// forgetAfter is for how long connections to an endpoint are kept after the last request.
+	forgetAfter = 2 * time.Minute
+
+	// recordWithin is how long a sender that stops tries to record outcomes after its requests have ended.
 	recordWithin = 5 * time.Second
 )
 
-// dispatcher sends the deliveries of a session's shards. One goroutine runs it and is alone in changing lanes. Loads, requests and records
-// run beside it and report by channels; the goroutine receives until all have reported.
+// dispatcher sends the deliveries of the endpoints that a sender has leased. One goroutine runs it: it executes every statement, on a
+// session that has the leases. Requests run beside it and report their outcomes.
 type dispatcher struct {
 	*Sender
-	scheduler *lane.Scheduler[delivery]
+	conn      *pgx.Conn // nil: there is no session
+	backOff   retry.BackOff
+	retryAt   time.Time // of the session, after an error
 	endpoints map[uuid.UUID]*endpoint
-	owned     []int     // shards; others' endpoints retire
-	until     time.Time // from then on, other senders may own the shards: no request starts
+	share     int         // the most endpoints to lease
+	hinted    []uuid.UUID // have got deliveries, and are not leased
+	lookedAt  time.Time   // at all that is due
 
-	stale    map[*endpoint]struct{} // may have deliveries in the database that their lanes need
-	pending  []outcome              // to be recorded next
-	deferred []outcome              // to be recorded at the next poll: their endpoints were locked
-
-	refreshing, loading, recording bool
-	refreshAgain                   bool // the shards changed during a refresh
-	refreshOutdated                bool // endpoints were disabled during a refresh, which can have read them before
-	ending                         bool
-
-	assignments chan assignment
-	refreshed   chan refresh
-	loaded      chan load
-	attempted   chan outcome
-	recorded    chan record
-}
-
-// assignment gives a dispatcher its shards until an instant. used receives the others whose requests are not finished.
-type assignment struct {
-	owned []int
-	until time.Time
-	used  chan []int
+	outcomes chan outcome
+	ended    []outcome // not recorded
+	busy     int       // requests in flight, and outcomes that are not recorded
 }
 
 func newDispatcher(s *Sender) *dispatcher {
 	return &dispatcher{
-		Sender: s, scheduler: lane.NewScheduler[delivery](s.config.InFlight), endpoints: make(map[uuid.UUID]*endpoint),
-		stale: make(map[*endpoint]struct{}), assignments: make(chan assignment), refreshed: make(chan refresh), loaded: make(chan load),
-		attempted: make(chan outcome), recorded: make(chan record),
-	}
-}
-
-// assign makes the dispatcher start requests for shards and for no others, until an instant. It returns the others that are still in use, and
-// false if ctx ended.
-func (d *dispatcher) assign(ctx context.Context, owned []int, until time.Time) (used []int, ok bool) {
-	a := assignment{slices.Clone(owned), until, make(chan []int, 1)}
-	select {
-	case <-ctx.Done():
-		return nil, false
-	case d.assignments <- a:
-		return <-a.used, true
+		Sender: s, backOff: retry.NewBackOff(), endpoints: make(map[uuid.UUID]*endpoint), outcomes: make(chan outcome, s.config.InFlight),
 	}
 }
 
@@ -78,149 +56,249 @@ func (d *dispatcher) assign(ctx context.Context, owned []int, until time.Time) (
 func (d *dispatcher) run(ctx context.Context) {
 	requests, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
-	poll, refreshes := time.NewTicker(d.config.Poll), time.NewTicker(refreshInterval)
-	defer poll.Stop()
-	defer refreshes.Stop()
-	wake := time.NewTimer(0)
-	defer wake.Stop()
-	for ctx.Err() == nil {
-		d.advance(ctx, requests, wake)
+	defer d.disconnect()
+	look := time.NewTicker(d.config.Poll)
+	defer look.Stop()
+	stop := ctx.Done()
+	var deadline <-chan time.Time
+
+	for ctx.Err() == nil || d.busy > 0 {
 		select {
-		case <-ctx.Done():
-		case a := <-d.assignments:
-			a.used <- d.applyAssignment(ctx, a)
-		case <-refreshes.C:
-			d.startRefresh(ctx)
-		case shards := <-d.due:
-			d.markShards(shards)
-		case <-poll.C:
-			d.markAll()
-			d.resumeDeferred()
-		case <-wake.C:
-		case r := <-d.refreshed:
-			d.applyRefresh(ctx, r)
-		case l := <-d.loaded:
-			d.applyLoad(l)
-		case o := <-d.attempted:
+		case <-stop:
+			// Requests get the time that each may take, and their outcomes a little more.
+			stop = nil
+			defer time.AfterFunc(d.config.Timeout, abandon).Stop()
+			deadline = time.After(d.config.Timeout + recordWithin)
+		case <-deadline:
+			return
+		case ids := <-d.due:
+			d.hint(ids)
+		case <-look.C:
+		case o := <-d.outcomes:
 			d.finish(o)
-		case r := <-d.recorded:
-			d.applyRecord(r)
+		}
+
+		if time.Now().Before(d.retryAt) {
+			continue
+		}
+		if err := d.advance(ctx, requests); err != nil {
+			d.retryAt = time.Now().Add(d.backOff.Next(0))
+			d.config.Log.Error().Err(err).Dur("retry_in", time.Until(d.retryAt)).Msg("webhook session lost")
+			d.disconnect()
 		}
 	}
-	d.drain(ctx, abandon)
 }
 
-// advance starts what can start now, and sets the timer to when more can.
-func (d *dispatcher) advance(ctx, requests context.Context, wake *time.Timer) {
+// advance records what has ended, and starts what can start now. A sender that stops starts nothing, and keeps its leases.
+func (d *dispatcher) advance(ctx, requests context.Context) error {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTime)
+	defer cancel()
+	for range len(d.outcomes) {
+		d.finish(<-d.outcomes)
+	}
+	if err := d.connect(limited); err != nil {
+		return err
+	}
+	if err := d.record(limited); err != nil {
+		return fmt.Errorf("record attempts: %w", err)
+	}
+
+	look := time.Since(d.lookedAt) >= d.config.Poll
+	if look {
+		if err := d.keepLeases(limited); err != nil {
+			return fmt.Errorf("keep leases: %w", err)
+		}
+		d.lookedAt = time.Now()
+		d.backOff.Reset()
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err := d.lease(limited, look); err != nil {
+		return fmt.Errorf("lease endpoints: %w", err)
+	}
+	if err := d.send(limited, requests); err != nil {
+		return fmt.Errorf("due deliveries: %w", err)
+	}
+	if look {
+		now := time.Now()
+		d.readyAt.Store(&now)
+		d.metrics.setEndpoints(d.endpoints)
+	}
+	return nil
+}
+
+// connect opens the session that has the leases, unless it is there.
+func (d *dispatcher) connect(ctx context.Context) error {
+	if d.conn != nil {
+		return nil
+	}
+	conn, err := d.config.Database.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	d.conn = conn.Hijack()
+	_, err = d.conn.Exec(ctx, "select set_config('application_name', 'leases:' || current_setting('application_name'), false)")
+	return err
+}
+
+// disconnect ends the session, and with it the leases. Requests in flight go on.
+func (d *dispatcher) disconnect() {
+	d.lookedAt, d.hinted = time.Time{}, nil
+	for _, e := range d.endpoints {
+		e.leased, e.leaving = time.Time{}, false
+	}
+	if d.conn != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = d.conn.Close(ctx)
+		d.conn = nil
+	}
+}
+
+// endpoint is what a dispatcher knows of an endpoint to which it has sent lately.
+type endpoint struct {
+	id      uuid.UUID
+	leased  time.Time          // until when; zero: another sender may have it
+	leaving bool               // it starts nothing, so that the lease can end
+	more    bool               // it may have due deliveries that are not in flight
+	busy    map[int64]struct{} // deliveries in flight or without a recorded outcome
+	usedAt  time.Time          // when the last request began
+
+	url         string
+	concurrency int
+	connection  *egress.Endpoint // nil: the URL is refused, as refused says
+	refused     error
+	noSecret    bool // a key is missing, and deliveries wait
+
+	health health
+}
+
+// sends tells whether requests to an endpoint may start.
+func (e *endpoint) sends(now time.Time) bool {
+	return !e.leaving && now.Before(e.leased.Add(-leaseMargin))
+}
+
+var (
+	//go:embed lease.sql
+	leaseSQL string
+
+	//go:embed share.sql
+	shareSQL string
+)
+
+// setLeasesSQL renews leases, or ends them at once.
+const setLeasesSQL = `
+	update webhook.endpoint e
+	set leased_until = now() + $2::interval
+	from (
+	  select id
+	  from webhook.endpoint
+	  where id = any ($1) and leased_by = pg_backend_pid()
+	  for no key update skip locked
+	) mine
+	where e.id = mine.id
+	returning e.id`
+
+// hint says that endpoints have got deliveries.
+func (d *dispatcher) hint(ids []uuid.UUID) {
 	now := time.Now()
-	for d.maySend(now) {
-		l, next, ok := d.scheduler.Next(now)
-		if !ok {
-			break
+	for _, id := range ids {
+		if e := d.endpoints[id]; e != nil && e.sends(now) {
+			e.more = true
+		} else {
+			d.hinted = append(d.hinted, id)
 		}
-		d.attempt(requests, l, next)
-	}
-	d.startLoad(ctx)
-	d.startRecord(ctx)
-	if at, ok := d.scheduler.WakeAt(now); ok && d.maySend(now) {
-		wake.Reset(time.Until(at))
 	}
 }
 
-// maySend tells whether requests may start. When many outcomes are not recorded, none do: no outcome is lost, and memory is bounded.
-func (d *dispatcher) maySend(now time.Time) bool {
-	return now.Before(d.until) && len(d.pending) < d.config.InFlight
+// lease leases endpoints with due deliveries: those that are hinted, or any.
+func (d *dispatcher) lease(ctx context.Context, all bool) error {
+	if !all && len(d.hinted) == 0 {
+		return nil
+	}
+	leased := time.Now().Add(leaseTime)
+	rows, _ := d.conn.Query(ctx, leaseSQL, d.hinted, all, max(d.share-d.sending(), 0), leaseTime)
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	for _, id := range ids {
+		if d.endpoints[id] == nil {
+			d.endpoints[id] = &endpoint{id: id, busy: make(map[int64]struct{})}
+		}
+		e := d.endpoints[id]
+		e.leased, e.leaving, e.more = leased, false, true
+	}
+	d.hinted = nil
+	return err
 }
 
-// drain waits for requests and records their outcomes. A dispatcher whose session is lost gives its requests up soon.
-func (d *dispatcher) drain(ctx context.Context, abandon func()) {
-	d.ending = true
-	d.resumeDeferred()
-	gracePeriod := d.config.Timeout
-	if errors.Is(context.Cause(ctx), errSessionLost) {
-		gracePeriod = abandonAfter
-	}
-	recording, stop := context.WithTimeout(context.WithoutCancel(ctx), gracePeriod+recordWithin)
-	defer stop()
-	abandonment := time.AfterFunc(gracePeriod, abandon)
-	defer abandonment.Stop()
-	for d.scheduler.InFlight() > 0 || d.loading || d.refreshing || d.recording || len(d.pending) > 0 && recording.Err() == nil {
-		d.startRecord(recording)
-		select {
-		case a := <-d.assignments:
-			a.used <- d.applyAssignment(ctx, a)
-		case <-d.refreshed:
-			d.refreshing = false
-		case <-d.loaded:
-			d.loading = false
-		case o := <-d.attempted:
-			d.finish(o)
-		case r := <-d.recorded:
-			d.applyRecord(r)
-		}
-	}
+// sending returns to how many endpoints requests may start.
+func (d *dispatcher) sending() (count int) {
+	now := time.Now()
 	for _, e := range d.endpoints {
-		e.close()
-	}
-}
-
-// applyAssignment sets the shards for which the dispatcher sends. It returns the other shards that have unfinished requests.
-func (d *dispatcher) applyAssignment(ctx context.Context, a assignment) (used []int) {
-	d.until = a.until
-	if !slices.Equal(d.owned, a.owned) {
-		d.owned = a.owned
-		for _, e := range d.endpoints {
-			if !slices.Contains(a.owned, e.shard) {
-				d.retire(e)
-			}
-		}
-		if !d.ending {
-			d.refreshAgain = true
-			d.startRefresh(ctx)
+		if e.sends(now) {
+			count++
 		}
 	}
-	for _, e := range d.endpoints {
-		if !slices.Contains(a.owned, e.shard) && !slices.Contains(used, e.shard) {
-			used = append(used, e.shard)
+	return count
+}
+
+// keepLeases renews the leases of endpoints with requests in flight, ends those beyond the share, and forgets endpoints that were not used for
+// a time. The others may have got deliveries of which nothing told.
+func (d *dispatcher) keepLeases(ctx context.Context) error {
+	if err := d.conn.QueryRow(ctx, shareSQL, leaseTime).Scan(&d.share); err != nil {
+		return err
+	}
+	var renewed, left []uuid.UUID
+	now := time.Now()
+	excess := d.sending() - d.share
+	for id, e := range d.endpoints {
+		if excess > 0 && e.sends(now) {
+			e.leaving = true
+			excess--
 		}
-	}
-	return used
-}
-
-// retire stops sending to an endpoint. It is forgotten when its last outcome is recorded.
-func (d *dispatcher) retire(e *endpoint) {
-	if !e.retired {
-		e.retired = true
-		delete(d.stale, e)
-		d.scheduler.Remove(e.lane)
-	}
-	d.forget(e)
-}
-
-func (d *dispatcher) forget(e *endpoint) {
-	if e.retired && e.unrecorded == 0 {
-		e.close()
-		delete(d.endpoints, e.id)
-	}
-}
-
-func (d *dispatcher) markShards(shards []int16) {
-	for _, e := range d.endpoints {
-		if slices.Contains(shards, int16(e.shard)) {
-			d.mark(e)
+		switch idle := len(e.busy) == 0; {
+		case idle && e.leaving:
+			left = append(left, id)
+			e.leased, e.leaving = time.Time{}, false
+		case idle && now.Sub(e.usedAt) > forgetAfter && now.After(e.leased):
+			e.close()
+			delete(d.endpoints, id)
+		case !idle && now.After(e.leased.Add(-renewWithin)):
+			renewed = append(renewed, id)
 		}
+		e.more = true
+	}
+	if _, err := d.setLeases(ctx, left, 0); err != nil {
+		return err
+	}
+	ids, err := d.setLeases(ctx, renewed, leaseTime)
+	for _, id := range ids {
+		d.endpoints[id].leased = now.Add(leaseTime)
+	}
+	return err
+}
+
+// setLeases makes leases end after a time, and returns those that it has set: others may have locked an endpoint.
+func (d *dispatcher) setLeases(ctx context.Context, ids []uuid.UUID, left time.Duration) ([]uuid.UUID, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, _ := d.conn.Query(ctx, setLeasesSQL, ids, left)
+	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+}
+
+func (e *endpoint) close() {
+	if e.connection != nil {
+		e.connection.Close()
 	}
 }
 
-func (d *dispatcher) markAll() {
-	for _, e := range d.endpoints {
-		d.mark(e)
+// connect makes the connections those of the settings.
+func (e *endpoint) connect(client *egress.Client, url string, concurrency int) {
+	if e.url == url && e.concurrency == concurrency {
+		return
 	}
-}
-
-// mark makes the next load ask for an endpoint's deliveries.
-func (d *dispatcher) mark(e *endpoint) {
-	if !e.retired && len(e.secrets) > 0 {
-		d.stale[e] = struct{}{}
-	}
+	e.close()
+	e.url, e.concurrency = url, concurrency
+	e.connection, e.refused = client.Connect(url, concurrency)
 }

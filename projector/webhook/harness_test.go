@@ -24,7 +24,6 @@ import (
 	event "callboard/events/webhook"
 	"callboard/projector/webhook"
 	"callboard/projector/webhook/egress"
-	"callboard/projector/webhook/lane"
 	"callboard/projector/webhook/registry"
 	"callboard/projector/webhook/vault"
 	"callboard/projector/webhook/vault/vaulttest"
@@ -122,15 +121,14 @@ func (h *harness) start(change func(*webhook.Config)) *sender {
 	pool := schematest.OpenPool(h, h.Database.RoleURL("callboard_webhooks"), func(c *pgxpool.Config) { c.MaxConns = 8 })
 	metrics := prometheus.NewRegistry()
 	c := webhook.Config{
-		Database: pool, NATS: connection, Vault: h.vault, Client: h.receiver.client(requestTimeout), Timeout: requestTimeout, OwnerChecks: 200,
-		Schedule: lane.Schedule{Retries: []time.Duration{50 * time.Millisecond}, GiveUp: time.Hour},
+		Database: pool, NATS: connection, Vault: h.vault, Client: h.receiver.client(requestTimeout), Timeout: requestTimeout,
+		Schedule: webhook.Schedule{Retries: []time.Duration{50 * time.Millisecond}, GiveUp: time.Hour},
 		Poll:     20 * time.Millisecond, Log: zerolog.New(zerolog.NewTestWriter(h.T)), Metrics: metrics,
 	}
 	if change != nil {
 		change(&c)
 	}
-	s, err := webhook.New(c)
-	h.Must(err)
+	s := webhook.New(c)
 	h.Cleanup(connection.Close)
 	stop := eventstest.Run(h, s.Run)
 	eventstest.Eventually(h.T, "the sender is ready", s.Ready)

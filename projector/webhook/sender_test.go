@@ -3,6 +3,7 @@ package webhook_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -10,13 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"callboard/events/eventstest"
 	event "callboard/events/webhook"
 	"callboard/projector/webhook"
-	"callboard/projector/webhook/lane"
 	"callboard/projector/webhook/registry"
 	"callboard/projector/webhook/vault/vaulttest"
 	"callboard/schema/schematest"
@@ -124,6 +121,16 @@ func TestSender_DisablesAnEndpointWithoutSuccess(t *testing.T) {
 	h.Want("failures", "0", "select failures from webhook.endpoint where failing_since is null")
 }
 
+// So is one to which nothing is sent any more: its deliveries are dead, and no other event comes.
+func TestSender_DisablesAnEndpointWithoutDeliveries(t *testing.T) {
+	h := newHarness(t)
+	h.register("/a", 8)
+	h.Exec("update webhook.endpoint set failing_since = now() - interval '1 hour', failures = 20")
+	h.start(nil)
+	h.eventually("state", "disabled failing", "select state || ' ' || reason from webhook.endpoint")
+	h.Want("audit", "sender disable", "select by || ' ' || command from webhook.audit order by id desc limit 1")
+}
+
 // An endpoint that hangs delays no other.
 func TestSender_EndpointThatHangsDelaysNoOther(t *testing.T) {
 	h := newHarness(t)
@@ -201,18 +208,32 @@ func TestSender_ProbesADeadEndpoint(t *testing.T) {
 	h.eventually("delivered", "300", "select count(*) from webhook.finished where state = 'delivered'")
 }
 
-// Two senders share the endpoints. When one ends, the other sends all, and nothing is sent twice.
+// Two senders share the endpoints that have deliveries: one that has leased all leaves half of them to another. When one ends, the other sends
+// all, and nothing is sent twice.
 func TestSender_TwoShareTheEndpoints(t *testing.T) {
 	h := newHarness(t)
 	paths := []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g", "/h"}
 	for _, path := range paths {
 		h.register(path, 4)
 	}
-	first, second := h.start(nil), h.start(nil)
-	eventstest.Eventually(t, "equal shares", func() bool {
-		return first.metric(t, "shards_owned") == 32 && second.metric(t, "shards_owned") == 32
-	})
+	leases := func(s *sender, want float64) {
+		t.Helper()
+		eventstest.Eventually(t, fmt.Sprintf("%v leases", want), func() bool { return s.metric(t, "leases") == want })
+	}
+	var release []func()
+	for _, path := range paths {
+		_, answer := h.receiver.hold(path)
+		release = append(release, answer)
+	}
+	first := h.start(nil)
 	h.notice(50)
+	leases(first, 8)
+	second := h.start(nil)
+	for _, answer := range release {
+		answer()
+	}
+	leases(first, 4)
+	leases(second, 4)
 	for _, path := range paths {
 		h.await(path, 50)
 	}
@@ -223,7 +244,6 @@ func TestSender_TwoShareTheEndpoints(t *testing.T) {
 			t.Errorf("events at %s = %v, want 100 different ones", path, h.receiver.ids(path))
 		}
 	}
-	eventstest.Eventually(t, "all shards", func() bool { return second.metric(t, "shards_owned") == 64 })
 }
 
 // While a secret is replaced, requests are signed with both.
@@ -242,30 +262,6 @@ func TestSender_SignsWithAllSecrets(t *testing.T) {
 	if got := h.await("/a", 2); len(strings.Fields(got[1].signatures)) != 2 {
 		t.Errorf("signatures = %d, want 2", len(strings.Fields(got[1].signatures)))
 	}
-}
-
-// The last change of an endpoint counts, also if its transaction began before another change.
-func TestSender_ChangeThatBeganEarlier(t *testing.T) {
-	h := newHarness(t)
-	endpoint := h.register("/a", 1)
-	late, err := h.Super.Begin(t.Context())
-	h.Must(err)
-	secret, err := h.registry.Rotate(t.Context(), endpoint, time.Hour, h.vault)
-	h.Must(err)
-	h.receiver.trust("/a", secret)
-	h.receiver.trust("/b", secret)
-	h.start(nil)
-	h.notice(1)
-	h.await("/a", 1)
-	_, err = late.Exec(t.Context(), "update webhook.endpoint set url = $2 where id = $1", endpoint, h.receiver.server.URL+"/b")
-	h.Must(err)
-	_, err = late.Exec(t.Context(), "insert into webhook.audit (by, command, endpoint_id) values ('ada', 'set', $1)", endpoint)
-	h.Must(err)
-	h.Must(late.Commit(t.Context()))
-	eventstest.Eventually(t, "an event arrives at the new URL", func() bool {
-		h.notice(1)
-		return len(h.receiver.requests("/b")) > 0
-	})
 }
 
 // A sender that has not the key of a secret sends nothing, and loses nothing.
@@ -288,20 +284,14 @@ func TestSender_WithoutAKey(t *testing.T) {
 func TestSender_DeliveriesWaitDuringAPause(t *testing.T) {
 	h := newHarness(t)
 	endpoint := h.register("/a", 1)
-	s := h.start(nil)
-	eventstest.Eventually(t, "the endpoint is known", func() bool { return s.metric(t, "lanes") == 1 })
-	pause := func() {
-		t.Helper()
-		h.Must(h.registry.Pause(t.Context(), endpoint))
-		eventstest.Eventually(t, "nothing is sent", func() bool { return s.metric(t, "lanes") == 0 })
-	}
-	pause()
+	h.start(nil)
+	h.Must(h.registry.Pause(t.Context(), endpoint))
 	h.notice(20)
 	h.eventually("waiting", "20", "select count(*) from webhook.delivery")
 	h.Must(h.registry.Resume(t.Context(), endpoint))
 	h.await("/a", 20)
 	h.eventually("delivered", "20", "select count(*) from webhook.finished where state = 'delivered'")
-	pause()
+	h.Must(h.registry.Pause(t.Context(), endpoint))
 	h.notice(20)
 	h.eventually("waiting", "20", "select count(*) from webhook.delivery")
 	skipped, err := h.registry.SkipAndResume(t.Context(), endpoint, func(int64) {})
@@ -331,65 +321,35 @@ func TestSender_StopsAfterItsRequests(t *testing.T) {
 	h.Want("delivered", "4", "select count(*) from webhook.finished where state = 'delivered'")
 }
 
-// shardOwner is the session that owns the shard of an endpoint.
-const shardOwner = "from webhook.shard_owner where shard = (select shard from webhook.endpoint where id = $1)"
-
-// awaitStatement waits until the session of a process has sent another statement, and owns an endpoint's shard.
-func (h *harness) awaitStatement(endpoint uuid.UUID, pid string) {
-	h.Helper()
-	at := h.Text("select now()")
-	h.eventually("a statement of the same owner", "true", "select state_change > $2::timestamptz and pid = $3::integer "+shardOwner, endpoint, at, pid)
-}
-
-// While a sender that is stopped waits for a request, its session sends statements, so that no other sender repeats the request. The other has
-// all the other shards.
-func TestSender_LeavesShards(t *testing.T) {
+// A sender that is stopped renews its leases until its requests have ended, so that no other sender repeats them.
+func TestSender_KeepsLeases(t *testing.T) {
 	h := newHarness(t)
-	endpoint := h.register("/a", 1)
+	h.register("/a", 1)
 	arrived, release := h.receiver.hold("/a")
+	t.Cleanup(release)
 	first := h.start(nil)
 	h.notice(1)
 	<-arrived
-	pid := h.Text("select pid "+shardOwner, endpoint)
-	second := h.start(nil)
-	t.Cleanup(release)
+	h.start(nil)
 	stopped := first.stopping()
-	eventstest.Eventually(t, "the other sender has all other shards", func() bool { return second.metric(t, "shards_owned") == 63 })
-	h.awaitStatement(endpoint, pid)
+	until := h.Text("select leased_until from webhook.endpoint")
+	h.eventually("the lease was renewed", "true", "select leased_until > $1::timestamptz from webhook.endpoint", until)
 	release()
 	<-stopped
-	h.eventually("owner", "another", "select case when pid <> $2::integer then 'another' end "+shardOwner, endpoint, pid)
-	h.Want("attempts", "1", "select count(*) from webhook.attempt")
+	h.Want("attempts", "1", "select count(*) from webhook.attempt where error is null")
 }
 
-// A sender can be stopped while it reads which shards are free.
-func TestSender_StoppedWhileItReadsTheOwners(t *testing.T) {
+// A lease that nobody renews ends. What its session had in flight is sent again.
+func TestSender_TakesOverWhatIsNotRenewed(t *testing.T) {
 	h := newHarness(t)
-	endpoint := h.register("/a", 1)
-	arrived, release := h.receiver.hold("/a")
-	var pool *pgxpool.Pool
-	s := h.start(func(c *webhook.Config) { pool = c.Database })
-	t.Cleanup(release)
+	h.register("/a", 1)
+	h.Exec("update webhook.endpoint set leased_by = pg_backend_pid(), leased_until = now() + interval '1 hour'")
+	h.Exec("update webhook.endpoint set leased_by = pid from (select min(pid) as pid from pg_stat_activity where datname = current_database()) other")
+	h.start(nil)
 	h.notice(1)
-	<-arrived
-	pid := h.Text("select pid "+shardOwner, endpoint)
-	var taken []*pgxpool.Conn
-	for range pool.Config().MaxConns {
-		conn, err := pool.Acquire(t.Context())
-		h.Must(err)
-		taken = append(taken, conn)
-	}
-	h.eventually("the sender waits for a connection", "true", "select state_change < clock_timestamp() - interval '1 second' "+shardOwner, endpoint)
-	before := pool.Stat().CanceledAcquireCount()
-	stopped := s.stopping()
-	eventstest.Eventually(t, "the sender no longer waits for a connection", func() bool { return pool.Stat().CanceledAcquireCount() > before })
-	for _, conn := range taken {
-		conn.Release()
-	}
-	h.awaitStatement(endpoint, pid)
-	release()
-	<-stopped
-	h.Want("delivered", "1", "select count(*) from webhook.finished where state = 'delivered'")
+	h.eventually("waiting", "1", "select count(*) from webhook.delivery")
+	h.Exec("update webhook.endpoint set leased_until = now()")
+	h.await("/a", 1)
 }
 
 // Neither a restart of PostgreSQL nor one of NATS loses an event.
@@ -473,7 +433,7 @@ func TestSender_SkipsExpiredDeliveries(t *testing.T) {
 	h.Exec("update webhook.endpoint set state = 'paused' where id <> $1", gone)
 	h.Exec(`insert into webhook.delivery (endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, created_at)
 		select id, gen_random_uuid(), 1, 'evt_1', 'call.ended', $1, 'CA1', now(), now() - interval '32 days' from webhook.endpoint where id <> $2`, h.system, gone)
-	s := h.start(func(c *webhook.Config) { c.Schedule = lane.Schedule{} })
+	s := h.start(func(c *webhook.Config) { c.Schedule = webhook.Schedule{} })
 	h.eventually("finished", "skipped", "select string_agg(state, ' ') from webhook.finished")
 	h.eventually("endpoints", "1", "select count(*) from webhook.endpoint")
 	h.Want("audit of the removed endpoint", "0", "select count(*) from webhook.audit where endpoint_id = $1", gone)

@@ -24,7 +24,14 @@ create table webhook.endpoint (
   failures       integer     not null default 0, -- since the last success
   created_at     timestamptz not null default now(),
   stopped_at     timestamptz, -- since when it is paused, disabled or removed: the time left of waiting deliveries does not shrink meanwhile
-  shard          smallint    not null generated always as (get_byte(uuid_send(id), 15) % 64) stored -- whose owner sends
+
+  -- The breaker. While it is open, the oldest delivery alone is tried, at probe_at.
+  probe_at       timestamptz, -- null: it is closed
+  slots          smallint, -- requests at once since it closed, one more for each success; null: as many as concurrency says
+
+  -- The lease: one sender sends, as long as its session is there and it renews the lease.
+  leased_by      integer, -- the process id of the session
+  leased_until   timestamptz
 ) with (fillfactor = 70);
 
 -- The signing secrets of an endpoint, encrypted. Requests are signed with all that have not expired, the newest first.
@@ -178,24 +185,6 @@ create table webhook.audit (
 );
 create index audit_endpoint on webhook.audit (endpoint_id, at);
 
--- The sender sessions that own shards. A session owns a shard (0 to 63) by an advisory lock of two keys: the class 0x686f6f6b and the shard.
--- Above 63 is one lock of each sender, by which senders count each other. -1 is shared by fan-outs, and taken by who adds or removes an
--- endpoint; it is left out. A role other than the session's own sees state_change as null.
-create view webhook.shard_owner as
-  select
-    l.objid::bigint::integer as shard,
-    l.pid,
-    a.application_name,
-    a.state_change
-  from pg_locks l
-  join pg_stat_activity a using (pid)
-  where l.locktype = 'advisory'
-    and l.classid::bigint = x'686f6f6b'::bigint
-    and l.objid::bigint < 2147483648
-    and l.objsubid = 2
-    and l.granted
-    and l.database = (select oid from pg_database where datname = current_database());
-
 -- Rows of a day without a table of its own are in the default partitions.
 create table webhook.notice_default partition of webhook.notice default;
 create table webhook.finished_default partition of webhook.finished default;
@@ -287,12 +276,13 @@ grant select, insert, update on webhook.floor to callboard_projector;
 grant select on all tables in schema webhook to callboard_webhooks;
 grant insert, update, delete on webhook.fanout, webhook.delivery, webhook.test to callboard_webhooks;
 grant insert, delete on webhook.finished, webhook.attempt to callboard_webhooks;
-grant update (state, reason, stopped_at, succeeded_at, failed_at, failing_since, failures) on webhook.endpoint to callboard_webhooks;
+grant update (state, reason, stopped_at, succeeded_at, failed_at, failing_since, failures, probe_at, slots, leased_by, leased_until)
+  on webhook.endpoint to callboard_webhooks;
 grant delete on webhook.endpoint, webhook.secret, webhook.audit to callboard_webhooks; -- of removed endpoints whose history is gone
 grant insert on webhook.audit to callboard_webhooks;
 
 grant select on webhook.endpoint, webhook.period, webhook.recording, webhook.notice, webhook.floor, webhook.fanout, webhook.delivery,
-  webhook.finished, webhook.attempt, webhook.test, webhook.audit, webhook.shard_owner, webhook.day to callboard_operator;
+  webhook.finished, webhook.attempt, webhook.test, webhook.audit, webhook.day to callboard_operator;
 grant select on webhook.secret to callboard_operator; -- a backup has the sealed secrets
 grant insert, update on webhook.endpoint, webhook.period, webhook.floor to callboard_operator;
 grant insert on webhook.secret, webhook.audit to callboard_operator;

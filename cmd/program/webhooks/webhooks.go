@@ -6,11 +6,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
 	"callboard/internal/run"
@@ -18,8 +20,9 @@ import (
 	"callboard/internal/run/setting"
 	"callboard/projector/webhook"
 	"callboard/projector/webhook/egress"
-	"callboard/projector/webhook/lane"
+	"callboard/projector/webhook/fanout"
 	"callboard/projector/webhook/vault"
+	"callboard/schema"
 )
 
 // Config configures a sender. Run closes the listener.
@@ -32,7 +35,7 @@ type Config struct {
 	Networks []netip.Prefix    // that endpoints may be in although they are not public
 	Ports    []uint16          // of endpoints; nil: 443 and 8443
 	CA       string            // a file of authorities' certificates beside the system's; empty: none
-	Schedule lane.Schedule     // zero: the default one
+	Schedule webhook.Schedule  // zero: the default one
 	Timeout  time.Duration     // of a request; 0: 15 s
 	InFlight int               // the most requests at once; 0: 512
 	Days     int               // for how many days history is stored; 0: 30
@@ -41,8 +44,8 @@ type Config struct {
 	Log      zerolog.Logger
 }
 
-// connections is the size of the pool: fan-out, loads, records, tests, days and counts, each with one at a time, and the looks at shards. One
-// more connection, which is in no pool, holds the locks of the shards.
+// connections is the size of the pool: fan-out, tests, days, counts and judgement, each with one at a time, and the outcomes of tests. One more
+// connection, which is in no pool, sends.
 const connections = 8
 
 // Run sends webhooks until ctx ends.
@@ -75,16 +78,13 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer pool.Close()
-	sender, err := webhook.New(webhook.Config{
+	sender := webhook.New(webhook.Config{
 		Database: pool, NATS: nats.JetStream.Conn(), Gate: c.gate(), Vault: sealed, Schedule: c.Schedule, InFlight: c.InFlight,
 		Client: egress.New(egress.Config{
 			Networks: c.Networks, Ports: c.Ports, Roots: roots, Timeout: c.Timeout, Version: run.ReadBuild().Version,
 		}),
 		Timeout: c.Timeout, Days: c.Days, Log: c.Log, Metrics: registry,
 	})
-	if err != nil {
-		return fmt.Errorf("sender: %w", err)
-	}
 	stack, ctx := run.NewStack(ctx)
 	stack.Go(ctx, "nats", nats.Run)
 	stack.Go(ctx, "sender", sender.Run)
@@ -124,4 +124,49 @@ func readRoots(file string) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("CALLBOARD_WEBHOOK_CA_FILE: %s has no certificate in PEM", file)
 	}
 	return roots, nil
+}
+
+// session returns settings that make every plan use the indexes, also of tables whose statistics are old: deliveries come and go. The
+// keepalives make the server notice within seconds that the host of a session has disappeared, and release its locks. A sender that is frozen
+// in a transaction loses its row locks before its leases end.
+func session(additional map[string]string) map[string]string {
+	settings := map[string]string{
+		"enable_seqscan":          "off",
+		"enable_bitmapscan":       "off",
+		"jit":                     "off",
+		"tcp_keepalives_idle":     "5",
+		"tcp_keepalives_interval": "2",
+		"tcp_keepalives_count":    "3",
+
+		"idle_in_transaction_session_timeout": "5s",
+	}
+	maps.Copy(settings, additional)
+	return settings
+}
+
+// gate returns nil where readers use the primary.
+func (c Config) gate() *fanout.Gate {
+	if len(c.ReadURLs) == 0 {
+		return nil
+	}
+	return fanout.NewGate(fanout.GateConfig{Databases: c.readers, Log: c.Log})
+}
+
+// readers returns how to connect to the databases of readers, with the passwords that the files have now.
+func (c Config) readers() ([]*pgx.ConnConfig, error) {
+	list := make([]*pgx.ConnConfig, len(c.ReadURLs))
+	for i, url := range c.ReadURLs {
+		now, err := url.Reload()
+		if err != nil {
+			return nil, err
+		}
+		if list[i], err = pgx.ParseConfig(now.Reveal()); err != nil {
+			// Not wrapped, because the parser's error quotes the URL.
+			return nil, fmt.Errorf("PostgreSQL at %s: the URL can't be parsed", now)
+		}
+		maps.Copy(list[i].RuntimeParams, schema.SessionSettings())
+		list[i].RuntimeParams["application_name"] = "webhooks-gate"
+		maps.Copy(list[i].RuntimeParams, c.Session)
+	}
+	return list, nil
 }

@@ -79,8 +79,8 @@ const (
 	credentialConnections = 4
 	readinessConnections  = 1 // to each server
 	projectorConnections  = 5 // watermarks and metrics (2), locks, audit, console
-	senderPool            = 8 // fan-out, loads, records, tests, days, counts, the looks at shards
-	senderConnections     = 1 // the locks of its shards
+	senderPool            = 8 // fan-out, tests and their outcomes, days, counts, judgement
+	senderConnections     = 1 // its leases
 	commandConnections    = 10
 	reservedConnections   = 10 // superusers, replication
 )

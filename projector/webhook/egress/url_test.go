@@ -16,9 +16,8 @@ func TestCheckURLReturnsTheCanonicalForm(t *testing.T) {
 		"https://a_b.example:8443/x%2Fy":           "https://a_b.example:8443/x%2Fy",
 		"https://r3---sn-1.example/":               "https://r3---sn-1.example/",
 		"https://8.8.8.8/":                         "https://8.8.8.8/",
-		"https://0x08080808/":                      "https://8.8.8.8/",
 		"https://[2606:4700:4700::0:1111]/":        "https://[2606:4700:4700::1111]/",
-		"https://127.1:25/":                        "https://127.0.0.1:25/",
+		"https://127.0.0.1:25/":                    "https://127.0.0.1:25/",
 		"https://[::ffff:10.1.2.3]:9000/":          "https://10.1.2.3:9000/",
 		"https://[fd00::1]:9000/":                  "https://[fd00::1]:9000/",
 		"https://names.may.be.in.networks.de:9000": "https://names.may.be.in.networks.de:9000/",
@@ -39,9 +38,7 @@ func refusedURLs() map[string][]string {
 	const special = "is not a public address: allow its network with CALLBOARD_WEBHOOK_ALLOW_NETWORKS"
 	return map[string][]string{
 		special: {
-			"https://169.254.169.254/latest", "https://127.1", "https://0x7f000001", "https://0X7F.1", "https://2130706433", "https://0177.0.0.1",
-			"https://127.0.0.1.", "https://127.0.0.1", "https://0", "https://0x", "https://10.0.0.1", "https://172.31.255.255", "https://192.168.1",
-			"https://100.64.0.1", "https://255.255.255.255", "https://224.0.0.1", "https://192.0.0.192", "https://[::ffff:10.0.0.1]",
+			"https://169.254.169.254/latest", "https://127.0.0.1.", "https://127.0.0.1", "https://10.0.0.1", "https://172.31.255.255", "https://100.64.0.1", "https://255.255.255.255", "https://224.0.0.1", "https://192.0.0.192", "https://[::ffff:10.0.0.1]",
 			"https://[::ffff:a00:1]", "https://[::]", "https://[::1]", "https://[::127.0.0.1]", "https://[fe80::1]", "https://[fd00:ec2::254]",
 			"https://[64:ff9b::a00:1]", "https://[64:ff9b:1::1]", "https://[2002:a00:1::1]", "https://[2001::1]", "https://[2001:db8::1]",
 			"https://[3fff::1]", "https://[ff02::1]", "https://10.0.0.1:25",
@@ -66,10 +63,11 @@ func refusedURLs() map[string][]string {
 			"https://a..example", "https://hooks.example..", "https://.", "https://a*b.example", "https://xn--a\u0080.example",
 			"https://" + strings.Repeat("a", 64) + ".example", "https://" + strings.Repeat("a.", 127) + "example",
 		},
-		"is neither a name nor an IPv4 address": {
+		"is neither a name nor an address": {
 			"https://256.256.256.256", "https://1.2.3.4.5", "https://4294967296", "https://08", "https://a.example.1", "https://1.256.1",
+			"https://127.1", "https://0x7f000001", "https://0X7F.1", "https://2130706433", "https://0177.0.0.1", "https://0", "https://0x",
+			"https://192.168.1", "https://[fe80::1%25eth0]",
 		},
-		"is not an IPv6 address":   {"https://[fe80::1%25eth0]"},
 		"has more than 2048 bytes": {"https://hooks.example/" + strings.Repeat("a", 2048), "https://hooks.example/" + strings.Repeat("é", 600)},
 	}
 }

@@ -19,7 +19,7 @@ fresh as materialized (
     and n.sequence <= c.up_to
 ),
 covered as materialized (
-  select n.*, e.id as endpoint_id, e.shard
+  select n.*, e.id as endpoint_id
   from fresh n
   join phone_system s on s.id = n.system_id
   join webhook.endpoint e on e.state in ('adding', 'active', 'paused', 'disabled')
@@ -68,4 +68,4 @@ select
     from fresh n
     where not exists (select from phone_system s where s.id = n.system_id)
   ) as skipped,
-  (select coalesce(array_agg(distinct shard), '{}') from covered) as shards
+  (select coalesce(array_agg(distinct endpoint_id), '{}') from covered) as endpoints

@@ -1,13 +1,23 @@
+// Package fanout turns notices into deliveries: one for each endpoint whose target covers the notice's phone system.
+//
+//	notices of a partition ──> cursor ──> released? ──> deliveries of endpoints
+//	                                        gate
+//
+// A cursor per partition tells up to which sequence that has happened. Several senders share the partitions: each step takes the cursors that
+// no other transaction has locked. A notice is released when every database that readers use has the rows of which it tells.
 package fanout
 
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/schema"
@@ -59,9 +69,9 @@ func New(database *pgxpool.Pool, gate *Gate) *FanOut { return &FanOut{database: 
 type Result struct {
 	Notices    int
 	Deliveries int
-	Skipped    int     // notices of phone systems that don't exist
-	Shards     []int16 // of the endpoints that got deliveries
-	More       bool    // there are more released notices
+	Skipped    int         // notices of phone systems that don't exist
+	Endpoints  []uuid.UUID // that got deliveries
+	More       bool        // there are more released notices
 }
 
 // Step fans out released notices, in one transaction.
@@ -74,7 +84,7 @@ func (f *FanOut) Step(ctx context.Context) (Result, error) {
 	gated := nodes || f.gate != nil
 	if gated {
 		held, err := f.HeldSince(ctx)
-		if err != nil || held.IsZero() {
+		if err != nil || held == nil {
 			return Result{}, err
 		}
 		if released, err = f.released(ctx); err != nil {
@@ -97,16 +107,12 @@ func (f *FanOut) Step(ctx context.Context) (Result, error) {
 	return result, nil
 }
 
-// HeldSince returns when the oldest notice was recorded that is not fanned out yet; the zero time: there is none.
-func (f *FanOut) HeldSince(ctx context.Context) (time.Time, error) {
-	var at *time.Time
+// HeldSince returns when the oldest notice was recorded that is not fanned out yet; nil: there is none.
+func (f *FanOut) HeldSince(ctx context.Context) (at *time.Time, err error) {
 	if err := f.database.QueryRow(ctx, heldSQL).Scan(&at); err != nil {
-		return time.Time{}, fmt.Errorf("held notices: %w", err)
+		return nil, fmt.Errorf("held notices: %w", err)
 	}
-	if at == nil {
-		return time.Time{}, nil
-	}
-	return *at, nil
+	return at, nil
 }
 
 // released returns up to which sequence this database and all that readers use have the rows of each partition. A commit that changes a node and
@@ -126,13 +132,14 @@ func (f *FanOut) released(ctx context.Context) (list []Position, err error) {
 	return list, nil
 }
 
-// cursor is a partition's cursor, and up to which sequence its notices are released.
-type cursor struct {
+// span is what a step takes of a partition: what is above the cursor, up to a sequence.
+type span struct {
 	Position
-	upTo int64
+	upTo    int64
+	systems []uuid.UUID // of the notices
 }
 
-func lockCursors(ctx context.Context, tx pgx.Tx, released []Position, gated bool) ([]cursor, error) {
+func lockCursors(ctx context.Context, tx pgx.Tx, released []Position, gated bool) ([]span, error) {
 	if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock_shared($1, $2)", LockClass, ActivationLock); err != nil {
 		return nil, err
 	}
@@ -141,69 +148,53 @@ func lockCursors(ctx context.Context, tx pgx.Tx, released []Position, gated bool
 	}
 	arguments := append([]any{gated}, columns(released)...)
 	rows, _ := tx.Query(ctx, cursorsSQL, append(arguments, maxCursors)...)
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c cursor, err error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c span, err error) {
 		err = row.Scan(&c.Stream, &c.Partition, &c.Sequence, &c.upTo)
 		return c, err
 	})
 }
 
-// span is what a step takes of a partition.
-type span struct {
-	cursor
-	systems []uuid.UUID // of the notices
-}
-
-func fanOut(ctx context.Context, tx pgx.Tx, cursors []cursor) (r Result, err error) {
+func fanOut(ctx context.Context, tx pgx.Tx, cursors []span) (r Result, err error) {
 	spans, more, err := readSpans(ctx, tx, cursors)
 	if err != nil {
 		return r, err
 	}
-	systems, err := readPhoneSystems(ctx, tx, spans)
+	systems, organizations, err := readPhoneSystems(ctx, tx, spans)
 	if err != nil {
 		return r, err
 	}
-	for i, s := range spans {
-		cursors[i] = s.cursor
-	}
-	arguments := append(cursorColumns(cursors), systems.ids, systems.organizations)
-	err = tx.QueryRow(ctx, fanOutSQL, arguments...).Scan(&r.Notices, &r.Deliveries, &r.Skipped, &r.Shards)
+	arguments := append(spanColumns(spans), systems, organizations)
+	err = tx.QueryRow(ctx, fanOutSQL, arguments...).Scan(&r.Notices, &r.Deliveries, &r.Skipped, &r.Endpoints)
 	r.More = more
 	return r, err
 }
 
-// cursorColumns are cursors as the parameters of a statement: one array per column.
-func cursorColumns(cursors []cursor) []any {
-	positions, upTo := make([]Position, len(cursors)), make([]int64, len(cursors))
-	for i, c := range cursors {
-		positions[i], upTo[i] = c.Position, c.upTo
+// spanColumns are spans as the parameters of a statement: one array per column.
+func spanColumns(spans []span) []any {
+	positions, upTo := make([]Position, len(spans)), make([]int64, len(spans))
+	for i, s := range spans {
+		positions[i], upTo[i] = s.Position, s.upTo
 	}
 	return append(columns(positions), upTo)
 }
 
-// readSpans reads what a step takes; more: not all that is released.
-func readSpans(ctx context.Context, tx pgx.Tx, cursors []cursor) (spans []span, more bool, err error) {
-	rows, _ := tx.Query(ctx, spanSQL, append(cursorColumns(cursors), maxNotices)...)
+// readSpans reads what a step takes of released notices; more: not all that is released.
+func readSpans(ctx context.Context, tx pgx.Tx, released []span) (spans []span, more bool, err error) {
+	rows, _ := tx.Query(ctx, spanSQL, append(spanColumns(released), maxNotices)...)
 	spans, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (s span, err error) {
 		var count, last int64
-		if err := row.Scan(&s.Stream, &s.Partition, &s.Sequence, &s.upTo, &count, &last, &s.systems); err != nil {
-			return s, err
-		}
+		err = row.Scan(&s.Stream, &s.Partition, &s.Sequence, &s.upTo, &count, &last, &s.systems)
 		if count >= maxNotices {
 			s.upTo, more = last, true
 		}
-		return s, nil
+		return s, err
 	})
 	return spans, more, err
 }
 
-// phoneSystems are columns of phone systems.
-type phoneSystems struct {
-	ids           []uuid.UUID
-	organizations []*uuid.UUID // nil: none
-}
-
-// readPhoneSystems reads the phone systems of spans that exist, in one round trip, each partition's at its node.
-func readPhoneSystems(ctx context.Context, tx pgx.Tx, spans []span) (list phoneSystems, err error) {
+// readPhoneSystems reads the phone systems of spans that exist, and the organization of each, nil for none. It takes one round trip, and reads each
+// partition's at its node.
+func readPhoneSystems(ctx context.Context, tx pgx.Tx, spans []span) (ids []uuid.UUID, organizations []*uuid.UUID, err error) {
 	batch := &pgx.Batch{}
 	for _, s := range spans {
 		if len(s.systems) == 0 {
@@ -213,11 +204,102 @@ func readPhoneSystems(ctx context.Context, tx pgx.Tx, spans []span) (list phoneS
 			var id uuid.UUID
 			var organization *uuid.UUID
 			_, err := pgx.ForEachRow(rows, []any{&id, &organization}, func() error {
-				list.ids, list.organizations = append(list.ids, id), append(list.organizations, organization)
+				ids, organizations = append(ids, id), append(organizations, organization)
 				return nil
 			})
 			return err
 		})
 	}
-	return list, tx.SendBatch(ctx, batch).Close()
+	return ids, organizations, tx.SendBatch(ctx, batch).Close()
+}
+
+var (
+	//go:embed positions.sql
+	positionsSQL string
+
+	//go:embed position.sql
+	positionSQL string
+)
+
+const partitionsSQL = "select coalesce(max(partitions), 0) from projection.generation"
+
+// Position is up to which sequence something has happened to a partition of a stream.
+type Position struct {
+	Stream    uuid.UUID
+	Partition int16
+	Sequence  int64
+}
+
+// querier is a pool or a connection.
+type querier interface {
+	Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, arguments ...any) pgx.Row
+}
+
+// readPositions returns up to which sequence a database has the rows of each partition. Keys have no sequence. A database without a projection
+// has no positions; a partition whose node does not answer is missing.
+func readPositions(ctx context.Context, db querier) (map[Position]int64, error) {
+	all := make(map[Position]int64)
+	err := addPositions(ctx, db, all, positionsSQL)
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) {
+		return all, err
+	}
+	clear(all)
+	if refused.Code == pgerrcode.UndefinedTable || refused.Code == pgerrcode.InvalidSchemaName {
+		return all, nil // no projection yet, or one that is being replaced
+	}
+	nodes, nodesErr := schema.HasNodes(ctx, db)
+	if nodesErr != nil || !nodes {
+		return all, errors.Join(err, nodesErr)
+	}
+	var partitions int16
+	if err := db.QueryRow(ctx, partitionsSQL).Scan(&partitions); err != nil {
+		return all, err
+	}
+	for partition := range partitions {
+		if err := addPositions(ctx, db, all, positionSQL, partition); err != nil && !errors.As(err, &refused) {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// addPositions adds the positions that a statement selects.
+func addPositions(ctx context.Context, db querier, all map[Position]int64, sql string, arguments ...any) error {
+	rows, _ := db.Query(ctx, sql, arguments...)
+	var p Position
+	var sequence int64
+	_, err := pgx.ForEachRow(rows, []any{&p.Stream, &p.Partition, &sequence}, func() error {
+		all[p] = sequence
+		return nil
+	})
+	return err
+}
+
+// minimum returns the lower of the sequences of partitions that both have. A nil map has everything.
+func minimum(a, b map[Position]int64) map[Position]int64 {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	both := make(map[Position]int64)
+	for p, sequence := range a {
+		if other, ok := b[p]; ok {
+			both[p] = min(sequence, other)
+		}
+	}
+	return both
+}
+
+// columns are positions as the parameters of a statement: one array per column.
+func columns(positions []Position) []any {
+	n := len(positions)
+	streams, partitions, sequences := make([]uuid.UUID, n), make([]int16, n), make([]int64, n)
+	for i, p := range positions {
+		streams[i], partitions[i], sequences[i] = p.Stream, p.Partition, p.Sequence
+	}
+	return []any{streams, partitions, sequences}
 }

@@ -2,10 +2,16 @@ package fanout
 
 import (
 	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rs/zerolog"
 )
 
@@ -61,15 +67,17 @@ func (g *Gate) released(ctx context.Context) map[Position]int64 {
 	if g.resolve(ctx); !g.known {
 		return map[Position]int64{}
 	}
-	var waited []<-chan struct{}
+	var waited sync.WaitGroup
 	for _, s := range g.servers {
-		if done := g.ask(ctx, s); !s.ignored(g.config.Unreachable) {
-			waited = append(waited, done)
+		question := func() { g.ask(ctx, s) }
+		if _, ok := s.answer(g.config.Unreachable); ok {
+			waited.Go(question)
+		} else {
+			g.asking.Go(question)
 		}
 	}
-	for _, done := range waited {
-		<-done
-	}
+	waited.Wait()
+
 	var least map[Position]int64
 	for _, s := range g.servers {
 		if positions, ok := s.answer(g.config.Unreachable); ok {
@@ -79,37 +87,37 @@ func (g *Gate) released(ctx context.Context) map[Position]int64 {
 	return least
 }
 
-// ask asks a server in the background, unless an earlier question is still unanswered. done is closed with the answer.
-func (g *Gate) ask(ctx context.Context, s *server) (done <-chan struct{}) {
+// ask asks a server, unless an earlier question is still unanswered.
+func (g *Gate) ask(ctx context.Context, s *server) {
+	if !s.asking.TryLock() {
+		return
+	}
+	defer s.asking.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), queryTimeout)
+	defer cancel()
+	positions, err := s.positions(ctx)
+	if err != nil {
+		g.config.Log.Debug().Err(err).Str("server", s.name).Msg("asking a reader's database failed")
+	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.done != nil {
-		return s.done
+	s.last = positions
+	if err == nil {
+		s.outage = outage{}
+	} else {
+		s.outage.add(time.Now(), g.config.Unreachable)
 	}
-	config := s.config
-	finished := make(chan struct{})
-	s.done = finished
-	g.asking.Go(func() {
-		defer close(finished)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), queryTimeout)
-		defer cancel()
-		positions, err := s.positions(ctx, config)
-		if err != nil {
-			g.config.Log.Debug().Err(err).Str("server", s.name).Msg("asking a reader's database failed")
-		}
-		s.answered(positions, err, g.config.Unreachable)
-	})
-	return finished
 }
 
-// server is one server of the databases. Only one question at a time uses its connection.
+// server is one server of the databases.
 type server struct {
-	name string
-	conn *pgx.Conn // nil: not connected
+	name   string
+	asking sync.Mutex // held by a question, which alone uses conn
+	conn   *pgx.Conn  // nil: not connected
 
 	mu     sync.Mutex // guards what follows
 	config *pgx.ConnConfig
-	done   chan struct{}      // of the question that is not answered yet; nil: there is none
 	last   map[Position]int64 // nil: the last question failed, or there was none
 	outage outage
 }
@@ -123,12 +131,15 @@ func (s *server) close() {
 }
 
 // positions asks the server, connecting first where that is necessary. A connection that broke since the last question is replaced.
-func (s *server) positions(ctx context.Context, config *pgx.ConnConfig) (map[Position]int64, error) {
+func (s *server) positions(ctx context.Context) (map[Position]int64, error) {
 	if s.conn != nil {
 		if positions, err := s.query(ctx); err == nil {
 			return positions, nil
 		}
 	}
+	s.mu.Lock()
+	config := s.config
+	s.mu.Unlock()
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, err
@@ -143,36 +154,18 @@ func (s *server) query(ctx context.Context) (map[Position]int64, error) {
 	if err != nil {
 		s.close()
 		s.conn = nil
-		return nil, err
 	}
-	return positions, nil
+	return positions, err
 }
 
-func (s *server) answered(positions map[Position]int64, err error, unreachable time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.done, s.last = nil, positions
-	if err == nil {
-		s.outage = outage{}
-	} else {
-		s.outage.add(time.Now(), unreachable)
-	}
-}
-
-// ignored tells whether the server hasn't answered for so long that it is not waited for.
-func (s *server) ignored(unreachable time.Duration) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.outage.ignored(time.Now(), unreachable)
-}
-
-// answer returns the last answer. A server that doesn't answer has nothing, until it is ignored.
+// answer returns the last answer. A server that doesn't answer has nothing. It is not ok where the server hasn't answered for so long that it is
+// not waited for.
 func (s *server) answer(unreachable time.Duration) (positions map[Position]int64, ok bool) {
-	if s.ignored(unreachable) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.outage.ignored(time.Now(), unreachable) {
 		return nil, false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.last == nil {
 		return map[Position]int64{}, true
 	}
@@ -196,4 +189,88 @@ func (o *outage) add(at time.Time, unreachable time.Duration) {
 // ignored tells whether the server was unreachable for long enough, and still is: a failure of long ago says nothing about now.
 func (o outage) ignored(now time.Time, unreachable time.Duration) bool {
 	return !o.first.IsZero() && o.last.Sub(o.first) >= unreachable && now.Sub(o.last) < recent
+}
+
+// resolve brings the servers to the addresses that the databases' names have now. What can't be looked up stays as it is.
+func (g *Gate) resolve(ctx context.Context) {
+	if time.Now().Before(g.next) {
+		return
+	}
+	g.next = time.Now().Add(resolveInterval)
+	databases, err := g.config.Databases()
+	if err != nil {
+		g.config.Log.Error().Err(err).Msg("reading the readers' databases failed")
+		return
+	}
+	var list []*server
+	for _, config := range databases {
+		for _, h := range hosts(config) {
+			list = append(list, g.serversOf(ctx, h)...)
+		}
+	}
+	for _, old := range g.servers {
+		if !slices.Contains(list, old) {
+			g.asking.Go(func() { // once its last question has ended
+				old.asking.Lock()
+				old.close()
+			})
+		}
+	}
+	g.servers, g.known = list, true
+}
+
+// hosts returns a configuration for each host of a URL, with the ways to connect to it: with TLS and without, where sslmode allows both. It connects
+// whatever the server is: primary or standby.
+func hosts(config *pgx.ConnConfig) (list []*pgx.ConnConfig) {
+	ways := append([]*pgconn.FallbackConfig{{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig}}, config.Fallbacks...)
+	for _, w := range ways {
+		i := slices.IndexFunc(list, func(c *pgx.ConnConfig) bool { return c.Host == w.Host && c.Port == w.Port })
+		if i >= 0 {
+			list[i].Fallbacks = append(list[i].Fallbacks, w)
+			continue
+		}
+		c := config.Copy()
+		c.Host, c.Port, c.TLSConfig, c.Fallbacks, c.ValidateConnect = w.Host, w.Port, w.TLSConfig, nil, nil
+		list = append(list, c)
+	}
+	return list
+}
+
+// serversOf returns the servers of a host, one for each address. A server that is known stays the same. A proxy of connections can have
+// several databases, and lead users to different servers.
+func (g *Gate) serversOf(ctx context.Context, host *pgx.ConnConfig) (list []*server) {
+	prefix := fmt.Sprintf("%s %q %q ", net.JoinHostPort(host.Host, strconv.Itoa(int(host.Port))), host.Database, host.User)
+	addresses, err := addresses(ctx, host.Host)
+	if err != nil {
+		g.config.Log.Warn().Err(err).Str("host", host.Host).Msg("looking up a reader's database failed")
+		if known := slices.DeleteFunc(slices.Clone(g.servers), func(s *server) bool { return !strings.HasPrefix(s.name, prefix) }); len(known) > 0 {
+			return known
+		}
+		addresses = []string{host.Host} // the query fails, and holds notices
+	}
+	for _, address := range addresses {
+		config := host.Copy()
+		if !strings.HasPrefix(host.Host, "/") {
+			config.LookupFunc = func(context.Context, string) ([]string, error) { return []string{address}, nil }
+		}
+		s := &server{name: prefix + address}
+		if i := slices.IndexFunc(g.servers, func(known *server) bool { return known.name == s.name }); i >= 0 {
+			s = g.servers[i]
+		}
+		s.mu.Lock()
+		s.config = config // the password may be another
+		s.mu.Unlock()
+		list = append(list, s)
+	}
+	return list
+}
+
+// addresses returns the addresses of a host. A socket path or an IP address is returned unchanged.
+func addresses(ctx context.Context, host string) ([]string, error) {
+	if strings.HasPrefix(host, "/") || net.ParseIP(host) != nil {
+		return []string{host}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	return net.DefaultResolver.LookupHost(ctx, host)
 }

@@ -90,14 +90,3 @@ func TestNewCandidate_Refuses(t *testing.T) {
 		}
 	}
 }
-
-// While the lock against fan-outs is held, the owners of shards can be listed.
-func TestActivate_LockIsNoShard(t *testing.T) {
-	h := newHarness(t)
-	tx, err := h.operator.Begin(t.Context())
-	h.Must(err)
-	defer func() { _ = tx.Rollback(t.Context()) }()
-	_, err = tx.Exec(t.Context(), "select pg_advisory_xact_lock(x'686f6f6b'::int, -1), pg_advisory_xact_lock(x'686f6f6b'::int, 63)")
-	h.Must(err)
-	h.Want("shards", "63", "select string_agg(shard::text, ' ') from webhook.shard_owner")
-}

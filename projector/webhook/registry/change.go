@@ -3,25 +3,133 @@ package registry
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"callboard/events/webhook"
+	"callboard/projector/webhook/vault"
 )
+
+// The limits of an endpoint's requests at once.
+const (
+	minConcurrency = 1
+	maxConcurrency = 64
+)
+
+const maxNameBytes = 200
+
+// settings are an endpoint's row as operators change it and as the audit has it.
+type settings struct {
+	Name        string         `json:"name"`
+	URL         string         `json:"url"`
+	Target      Target         `json:"grant"`
+	Kinds       []webhook.Kind `json:"kinds"`
+	Concurrency int            `json:"concurrency"`
+	State       State          `json:"state"`
+	Reason      *string        `json:"reason,omitempty"`
+	stoppedAt   *time.Time
+}
+
+// audited returns the settings without the URL's query.
+func (s settings) audited() settings {
+	s.URL = redactURL(s.URL)
+	return s
+}
+
+func (s settings) validate() error {
+	switch {
+	case strings.TrimSpace(s.Name) == "" || len(s.Name) > maxNameBytes || !utf8.ValidString(s.Name) || strings.ContainsRune(s.Name, 0):
+		return &InvalidError{fmt.Sprintf("the name must have from 1 to %d bytes", maxNameBytes)}
+	case s.Concurrency < minConcurrency || s.Concurrency > maxConcurrency:
+		return &InvalidError{fmt.Sprintf("the concurrency must be from %d to %d", minConcurrency, maxConcurrency)}
+	case len(s.Kinds) == 0:
+		return &InvalidError{"at least one kind of event is needed"}
+	case s.Target.ID == uuid.Nil:
+		return &InvalidError{"a target is needed: name a phone system, a group or an organization by its UUID"}
+	}
+	return nil
+}
+
+const lockEndpointSQL = `
+	select name, url, kinds, grant_kind, grant_id, concurrency, state, reason, stopped_at
+	from webhook.endpoint
+	where id = $1
+	for no key update`
+
+// lock locks an endpoint's row until the transaction ends. The error is [ErrUnknownEndpoint] if none has the id.
+func lock(ctx context.Context, tx pgx.Tx, id uuid.UUID) (settings, error) {
+	var s settings
+	err := tx.QueryRow(ctx, lockEndpointSQL, id).Scan(
+		&s.Name, &s.URL, &s.Kinds, &s.Target.Kind, &s.Target.ID, &s.Concurrency, &s.State, &s.Reason, &s.stoppedAt,
+	)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return s, ErrUnknownEndpoint
+	case err != nil:
+		return s, fmt.Errorf("lock webhook endpoint: %w", err)
+	}
+	return s, nil
+}
+
+// Changes are the new settings of an endpoint; nil: unchanged.
+type Changes struct {
+	Name        *string
+	URL         *string // checked
+	Kinds       []webhook.Kind
+	Concurrency *int
+}
+
+const setSQL = `update webhook.endpoint set name = $2, url = $3, kinds = $4, concurrency = $5 where id = $1`
+
+// Set changes settings of an endpoint. Events that wait are sent with the new ones, whatever their kind is.
+func (r *Registry) Set(ctx context.Context, id uuid.UUID, c Changes) error {
+	return r.change(ctx, id, func(tx pgx.Tx, before settings) error {
+		after := before.with(c)
+		if err := after.validate(); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, setSQL, id, after.Name, after.URL, after.Kinds, after.Concurrency); err != nil {
+			return fmt.Errorf("set webhook endpoint: %w", err)
+		}
+		return r.record(ctx, tx, "set", id, before.audited(), after.audited())
+	})
+}
+
+func (s settings) with(c Changes) settings {
+	if c.Name != nil {
+		s.Name = strings.TrimSpace(*c.Name)
+	}
+	if c.URL != nil {
+		s.URL = *c.URL
+	}
+	if c.Kinds != nil {
+		s.Kinds = c.Kinds
+	}
+	if c.Concurrency != nil {
+		s.Concurrency = *c.Concurrency
+	}
+	return s
+}
 
 const pauseSQL = `update webhook.endpoint set state = 'paused', stopped_at = now() where id = $1`
 
-// Pause makes an endpoint's deliveries wait. The error is a [*StateError] unless it is active or paused.
+// Pause makes an endpoint's deliveries wait. The error wraps [ErrState] unless it is active or paused.
 func (r *Registry) Pause(ctx context.Context, id uuid.UUID) error {
-	return r.inTx(ctx, func(tx pgx.Tx) error {
-		before, err := lockUnlessRemoved(ctx, tx, id)
-		switch {
-		case err != nil || before.State == Paused:
-			return err
-		case before.State == Disabled:
-			return &StateError{id, before.State, "nothing is sent to it already"}
-		case before.State == Adding:
+	return r.change(ctx, id, func(tx pgx.Tx, before settings) error {
+		switch before.State {
+		case Paused:
+			return nil
+		case Disabled:
+			return stateError(id, Disabled, "nothing is sent to it already")
+		case Adding:
 			return interrupted(id)
+		case Active, Removed: // a removed one is refused before
 		}
 		if _, err := tx.Exec(ctx, pauseSQL, id); err != nil {
 			return fmt.Errorf("pause webhook endpoint: %w", err)
@@ -33,13 +141,13 @@ func (r *Registry) Pause(ctx context.Context, id uuid.UUID) error {
 }
 
 func interrupted(id uuid.UUID) error {
-	return &StateError{id, Adding, "if the command that adds it has ended, remove it and add it again"}
+	return stateError(id, Adding, "if the command that adds it has ended, remove it and add it again")
 }
 
 const (
 	resumeSQL = `
 		update webhook.endpoint
-		set state = 'active', reason = null, stopped_at = null, failures = 0, failing_since = null
+		set state = 'active', reason = null, stopped_at = null, failures = 0, failing_since = null, probe_at = null, slots = null
 		where id = $1`
 
 	// dueSQL gives waiting deliveries back the time for which the endpoint was stopped, since $2. Where no attempt was made, that of the last
@@ -55,16 +163,16 @@ const (
 		where endpoint_id = $1`
 )
 
-// Resume sends what waits for a paused or disabled endpoint, the oldest first. An active one is left as it is. The error is a [*StateError]
-// for the other states.
+// Resume sends what waits for a paused or disabled endpoint, the oldest first. An active one is left as it is. The error wraps [ErrState] in
+// the other states.
 func (r *Registry) Resume(ctx context.Context, id uuid.UUID) error {
-	return r.inTx(ctx, func(tx pgx.Tx) error {
-		before, err := lockUnlessRemoved(ctx, tx, id)
-		switch {
-		case err != nil || before.State == Active:
-			return err
-		case before.State == Adding:
+	return r.change(ctx, id, func(tx pgx.Tx, before settings) error {
+		switch before.State {
+		case Active:
+			return nil
+		case Adding:
 			return interrupted(id)
+		case Paused, Disabled, Removed: // a removed one is refused before
 		}
 		if _, err := tx.Exec(ctx, dueSQL, id, before.stoppedAt); err != nil {
 			return fmt.Errorf("make deliveries due: %w", err)
@@ -110,15 +218,13 @@ func skip(ctx context.Context, tx pgx.Tx, id uuid.UUID) (int64, error) {
 // returns how many deliveries it has skipped, also with an error: those stay skipped.
 func (r *Registry) SkipAndResume(ctx context.Context, id uuid.UUID, onSkipped func(total int64)) (total int64, err error) {
 	for done := false; !done; {
-		err := r.inTx(ctx, func(tx pgx.Tx) error {
-			before, err := lockUnlessRemoved(ctx, tx, id)
-			switch {
-			case err != nil:
-				return err
-			case before.State == Active:
-				return &StateError{id, before.State, "pause it first to skip what waits"}
-			case before.State == Adding:
+		err := r.change(ctx, id, func(tx pgx.Tx, before settings) error {
+			switch before.State {
+			case Active:
+				return stateError(id, Active, "pause it first to skip what waits")
+			case Adding:
 				return interrupted(id)
+			case Paused, Disabled, Removed: // a removed one is refused before
 			}
 			n, err := skip(ctx, tx, id)
 			if err != nil {
@@ -184,4 +290,48 @@ func (r *Registry) Remove(ctx context.Context, id uuid.UUID, onSkipped func(tota
 		onSkipped(total)
 	}
 	return total, err
+}
+
+// maxOverlap bounds the time in which two secrets sign.
+const maxOverlap = 30 * 24 * time.Hour
+
+// maxSecrets bounds the signatures of a request. Receivers compare 16 at most.
+const maxSecrets = 10
+
+const expireSecretsSQL = `
+	update webhook.secret
+	set expires_at = least(expires_at, now() + $2::interval)
+	where endpoint_id = $1
+	  and (expires_at is null or expires_at > now())`
+
+// rotation is the audit's state after a rotation.
+type rotation struct {
+	Secret  uuid.UUID `json:"secret"` // its id
+	Overlap string    `json:"overlap"`
+}
+
+// Rotate gives an endpoint a new secret, sealed by the vault. The former ones expire after the overlap, and at once if it is zero.
+func (r *Registry) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duration, v *vault.Vault) (webhook.Secret, error) {
+	if overlap < 0 || overlap > maxOverlap {
+		return webhook.Secret{}, &InvalidError{fmt.Sprintf("the overlap must be from 0s to %gh", maxOverlap.Hours())}
+	}
+	plain, secret := webhook.NewSecret(), uuid.New()
+	sealed := v.Seal(id, secret, []byte(plain.Reveal()))
+	err := r.change(ctx, id, func(tx pgx.Tx, _ settings) error {
+		tag, err := tx.Exec(ctx, expireSecretsSQL, id, overlap)
+		switch {
+		case err != nil:
+			return fmt.Errorf("expire secrets: %w", err)
+		case overlap > 0 && tag.RowsAffected() >= maxSecrets:
+			return fmt.Errorf("rotate secret: %d secrets are valid already: wait until some have expired, or use --overlap 0s", maxSecrets)
+		}
+		if _, err := tx.Exec(ctx, insertSecretSQL, secret, id, sealed.Data, sealed.KeyID); err != nil {
+			return fmt.Errorf("rotate secret: %w", err)
+		}
+		return r.record(ctx, tx, "rotate", id, nil, rotation{secret, overlap.String()})
+	})
+	if err != nil {
+		return webhook.Secret{}, err
+	}
+	return plain, nil
 }

@@ -56,9 +56,8 @@ func TestResume_Disabled(t *testing.T) {
 	if e := h.show(id); e.Reason == nil || *e.Reason != "gone" {
 		t.Errorf("endpoint = %+v, want its reason", e)
 	}
-	var state *registry.StateError
-	if err := h.Pause(t.Context(), id); !errors.As(err, &state) {
-		t.Errorf("pause: error = %v, want a StateError", err)
+	if err := h.Pause(t.Context(), id); !errors.Is(err, registry.ErrState) {
+		t.Errorf("pause: error = %v, want ErrState", err)
 	}
 	h.Must(h.Resume(t.Context(), id))
 	if e := h.show(id); e.State != registry.Active || e.Reason != nil {
@@ -195,9 +194,8 @@ func TestChange_Refused(t *testing.T) {
 			return err
 		},
 	} {
-		var state *registry.StateError
-		if err := change(removed); !errors.As(err, &state) || state.State != registry.Removed {
-			t.Errorf("%s of a removed endpoint: error = %v, want a StateError", what, err)
+		if err := change(removed); !errors.Is(err, registry.ErrState) || !strings.Contains(err.Error(), "is removed") {
+			t.Errorf("%s of a removed endpoint: error = %v, want ErrState", what, err)
 		}
 		if err := change(unknown); !errors.Is(err, registry.ErrUnknownEndpoint) {
 			t.Errorf("%s of an unknown endpoint: error = %v, want ErrUnknownEndpoint", what, err)

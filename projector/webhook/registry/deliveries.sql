@@ -1,4 +1,4 @@
--- Deliveries of an endpoint ($1) with their attempts, the newest first: up to $6 in a state ($2), created since $3, of a kind ($4) and a call
+-- Deliveries of an endpoint ($1) with their attempts, the newest first, as JSON: up to $6 in a state ($2), created since $3, of a kind ($4) and a call
 -- ($5). Empty texts select all. What was created since an instant can't have ended before it, which leaves out older days.
 with page as (
   select *
@@ -20,14 +20,26 @@ with page as (
   order by id desc
   limit $6
 )
-select
-  page.*,
-  (
-    select coalesce(
-      json_agg(json_build_object('at', a.at, 'status', a.status, 'error', a.error, 'answer', a.answer, 'ms', a.ms) order by a.at), '[]')::text
-    from webhook.attempt a
-    where a.delivery_id = page.id
-      and a.at >= page.created_at - interval '1 hour' -- leaves out older days; the clocks of sender and database can differ
-  ) as attempts
+select json_build_object(
+  'delivery', page.id::text,
+  'event', page.event_id,
+  'kind', page.kind,
+  'identifiers', json_build_object(
+    'phoneSystemId', page.system_id, 'callSid', page.call_sid, 'recordingSid', page.recording_sid, 'callLogId', page.call_log_id,
+    'voicemailId', page.voicemail_id),
+  'state', page.state,
+  'nextAt', page.next_at,
+  'cause', page.cause,
+  'createdAt', page.created_at,
+  'attempts', (
+    select coalesce(json_agg(a order by a.at), '[]')
+    from (
+      select at, status, error, answer, ms
+      from webhook.attempt
+      where delivery_id = page.id
+        and at >= page.created_at - interval '1 hour' -- leaves out older days; the clocks of sender and database can differ
+    ) a
+  )
+)
 from page
 order by page.id desc

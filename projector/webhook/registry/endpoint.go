@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -91,90 +90,36 @@ type Detail struct {
 	Changes []Change `json:"audit"`
 }
 
-// Conditions for endpoints.sql.
-const (
-	everyEndpoint = "true"
-	oneEndpoint   = "e.id = $1"
-)
-
-var (
-	//go:embed endpoints.sql
-	endpointsSQL string
-
-	//go:embed secrets.sql
-	secretsSQL string
-
-	//go:embed changes.sql
-	changesSQL string
-)
+//go:embed endpoints.sql
+var endpointsSQL string
 
 // List returns every endpoint, the newest first.
 func (r *Registry) List(ctx context.Context) ([]Endpoint, error) {
-	list, err := r.endpoints(ctx, everyEndpoint)
+	list, err := collect[Endpoint](ctx, r, endpointsSQL, nil)
 	if err != nil {
 		return nil, fmt.Errorf("list webhook endpoints: %w", err)
+	}
+	for i := range list {
+		list[i].URL = redactURL(list[i].URL)
 	}
 	return list, nil
 }
 
 // Show returns an endpoint. The error is [ErrUnknownEndpoint] if none has the id.
 func (r *Registry) Show(ctx context.Context, id uuid.UUID) (Detail, error) {
-	found, err := r.endpoints(ctx, oneEndpoint, id)
+	found, err := collect[Detail](ctx, r, endpointsSQL, id)
 	switch {
 	case err != nil:
 		return Detail{}, fmt.Errorf("show webhook endpoint: %w", err)
 	case len(found) == 0:
 		return Detail{}, ErrUnknownEndpoint
 	}
-	detail := Detail{Endpoint: found[0]}
-	if detail.Secrets, err = collect(ctx, r, scanSecret, secretsSQL, id); err != nil {
-		return Detail{}, fmt.Errorf("secrets of a webhook endpoint: %w", err)
-	}
-	if detail.Changes, err = collect(ctx, r, scanChange, changesSQL, id); err != nil {
-		return Detail{}, fmt.Errorf("audit of a webhook endpoint: %w", err)
-	}
-	return detail, nil
+	found[0].URL = redactURL(found[0].URL)
+	return found[0], nil
 }
 
-func (r *Registry) endpoints(ctx context.Context, condition string, arguments ...any) ([]Endpoint, error) {
-	return collect(ctx, r, scanEndpoint, strings.Replace(endpointsSQL, "{{condition}}", condition, 1), arguments...)
-}
-
-// collect returns the rows of a query, and no nil slice.
-func collect[T any](ctx context.Context, r *Registry, scan pgx.RowToFunc[T], sql string, arguments ...any) ([]T, error) {
+// collect returns the rows of a query, each of which is a JSON object, and no nil slice.
+func collect[T any](ctx context.Context, r *Registry, sql string, arguments ...any) ([]T, error) {
 	rows, _ := r.pool.Query(ctx, sql, arguments...)
-	return pgx.AppendRows([]T{}, rows, scan)
-}
-
-func scanEndpoint(row pgx.CollectableRow) (Endpoint, error) {
-	var e Endpoint
-	err := row.Scan(
-		&e.ID, &e.Name, &e.URL, &e.Kinds, &e.Target.Kind, &e.Target.ID, &e.State, &e.Reason, &e.Concurrency, &e.LastSuccessAt,
-		&e.LastFailureAt, &e.CreatedAt, &e.Waiting, &e.Dead, &e.SuccessRate, &e.P50, &e.P99,
-	)
-	e.URL, e.CreatedAt = redactURL(e.URL), e.CreatedAt.UTC()
-	e.LastSuccessAt, e.LastFailureAt = inUTC(e.LastSuccessAt), inUTC(e.LastFailureAt)
-	return e, err
-}
-
-func scanSecret(row pgx.CollectableRow) (Secret, error) {
-	var s Secret
-	err := row.Scan(&s.ID, &s.CreatedAt, &s.ExpiresAt)
-	s.CreatedAt, s.ExpiresAt = s.CreatedAt.UTC(), inUTC(s.ExpiresAt)
-	return s, err
-}
-
-func scanChange(row pgx.CollectableRow) (Change, error) {
-	var c Change
-	var before, after *string
-	err := row.Scan(&c.At, &c.Role, &c.By, &c.Command, &before, &after)
-	c.At, c.Before, c.After = c.At.UTC(), rawJSON(before), rawJSON(after)
-	return c, err
-}
-
-func rawJSON(text *string) json.RawMessage {
-	if text == nil {
-		return nil
-	}
-	return json.RawMessage(*text)
+	return pgx.AppendRows([]T{}, rows, pgx.RowTo[T])
 }

@@ -1,23 +1,40 @@
--- Endpoints with statistics of their deliveries, the newest first. Rate and times are of the attempts of 24 hours, of the newest hundred thousand at most. Times
--- are those of successful attempts: one that timed out says nothing about how fast the receiver is.
-select
-  e.id,
-  e.name,
-  e.url,
-  e.kinds,
-  e.grant_kind,
-  e.grant_id,
-  e.state,
-  e.reason,
-  e.concurrency,
-  e.succeeded_at,
-  e.failed_at,
-  e.created_at,
-  (select count(*) from webhook.delivery d where d.endpoint_id = e.id) as waiting,
-  (select count(*) from webhook.finished f where f.endpoint_id = e.id and f.state = 'dead') as dead,
-  recent.success_rate,
-  recent.p50,
-  recent.p99
+-- Endpoints with statistics of their deliveries, the newest first, as JSON: one ($1), with its valid secrets and its newest changes, or all (null).
+-- Rate and times are of the attempts of 24 hours, of the newest hundred thousand at most. Times are those of successful attempts: one that timed
+-- out says nothing about how fast the receiver is.
+select json_build_object(
+  'id', e.id,
+  'name', e.name,
+  'url', e.url,
+  'kinds', e.kinds,
+  'grant', json_build_object('kind', e.grant_kind, 'id', e.grant_id),
+  'state', e.state,
+  'reason', e.reason,
+  'concurrency', e.concurrency,
+  'lastSuccessAt', e.succeeded_at,
+  'lastFailureAt', e.failed_at,
+  'createdAt', e.created_at,
+  'waiting', (select count(*) from webhook.delivery d where d.endpoint_id = e.id),
+  'dead', (select count(*) from webhook.finished f where f.endpoint_id = e.id and f.state = 'dead'),
+  'successRate', recent.success_rate,
+  'p50Ms', recent.p50,
+  'p99Ms', recent.p99,
+  'secrets', (
+    select coalesce(json_agg(json_build_object('id', id, 'createdAt', created_at, 'expiresAt', expires_at) order by created_at desc, id), '[]')
+    from webhook.secret
+    where endpoint_id = $1
+      and (expires_at is null or expires_at > now())
+  ),
+  'audit', (
+    select coalesce(json_agg(change), '[]')
+    from (
+      select at, role, by, command, before, after
+      from webhook.audit
+      where endpoint_id = $1
+      order by at desc, id desc
+      limit 20
+    ) change
+  )
+)
 from webhook.endpoint e
 cross join lateral (
   select
@@ -33,5 +50,6 @@ cross join lateral (
     limit 100000
   ) newest
 ) recent
-where {{condition}}
+where $1::uuid is null
+   or e.id = $1
 order by e.created_at desc, e.id desc

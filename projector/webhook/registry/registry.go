@@ -1,12 +1,13 @@
+// Package registry registers webhook endpoints for operators, shows them and their deliveries, and repeats deliveries.
+//
+// It writes tables and sends nothing. Every change of an endpoint is recorded in webhook.audit, in the transaction of the change.
 package registry
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -35,21 +36,30 @@ type InvalidError struct {
 // Error returns the detail.
 func (e *InvalidError) Error() string { return e.Detail }
 
-// StateError is returned where the state of an endpoint excludes a change.
-type StateError struct {
-	ID     uuid.UUID
-	State  State
-	Advice string
-}
+// ErrState is wrapped where the state of an endpoint excludes a change.
+var ErrState = errors.New("webhook endpoint")
 
-// Error names the endpoint and its state, and what to do.
-func (e *StateError) Error() string {
-	return fmt.Sprintf("webhook endpoint %s is %s: %s", e.ID, e.State, e.Advice)
+func stateError(id uuid.UUID, state State, advice string) error {
+	return fmt.Errorf("%w %s is %s: %s", ErrState, id, state, advice)
 }
 
 // inTx does work in a transaction whose statements see what others have committed before each of them.
 func (r *Registry) inTx(ctx context.Context, work func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, work)
+}
+
+// change does work in a transaction that has locked an endpoint. The error wraps [ErrState] if the endpoint was removed.
+func (r *Registry) change(ctx context.Context, id uuid.UUID, work func(tx pgx.Tx, before settings) error) error {
+	return r.inTx(ctx, func(tx pgx.Tx) error {
+		before, err := lock(ctx, tx, id)
+		switch {
+		case err != nil:
+			return err
+		case before.State == Removed:
+			return stateError(id, Removed, "add another one")
+		}
+		return work(tx, before)
+	})
 }
 
 // excludeFanOuts waits until the running fan-outs have ended. The next one begins after the transaction and sees its changes.
@@ -62,21 +72,9 @@ func excludeFanOuts(ctx context.Context, tx pgx.Tx) error {
 
 const insertAuditSQL = `insert into webhook.audit (by, command, endpoint_id, before, after) values ($1, $2, $3, $4, $5)`
 
-// record writes an audit row. before and after are encoded as JSON and hold no secret; nil: none.
+// record writes an audit row. before and after are stored as JSON and hold no secret; nil: none.
 func (r *Registry) record(ctx context.Context, tx pgx.Tx, command string, endpoint uuid.UUID, before, after any) error {
-	texts := make([]*string, 2)
-	for i, state := range []any{before, after} {
-		if state == nil {
-			continue
-		}
-		encoded, err := json.Marshal(state)
-		if err != nil {
-			return fmt.Errorf("audit: %w", err)
-		}
-		text := string(encoded)
-		texts[i] = &text
-	}
-	if _, err := tx.Exec(ctx, insertAuditSQL, r.by, command, endpoint, texts[0], texts[1]); err != nil {
+	if _, err := tx.Exec(ctx, insertAuditSQL, r.by, command, endpoint, before, after); err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
 	return nil
@@ -88,13 +86,4 @@ func redactURL(url string) string {
 		return base + "?…"
 	}
 	return url
-}
-
-// inUTC makes a time print in UTC; nil stays nil.
-func inUTC(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	u := t.UTC()
-	return &u
 }

@@ -37,13 +37,10 @@ var (
 )
 
 const (
+	// insertTrialSQL has the endpoint, or the secret of one that is not registered yet.
 	insertTrialSQL = `
-		insert into webhook.test (id, endpoint_id, url, kind)
-		select $1, id, url, $3
-		from webhook.endpoint
-		where id = $2`
-
-	insertCandidateTrialSQL = `insert into webhook.test (id, url, kind, secret_id, sealed, key_id) values ($1, $2, $3, $4, $5, $6)`
+		insert into webhook.test (id, url, kind, endpoint_id, secret_id, sealed, key_id)
+		values ($1, $2, $3, $4, $5, $6, $7)`
 
 	trialSQL = `select taken_at is not null, done_at is not null, status, error, answer, ms from webhook.test where id = $1`
 
@@ -53,11 +50,8 @@ const (
 // Try has a sender send one test of a kind to an endpoint, and waits for the outcome. It calls onWait at intervals.
 func (r *Registry) Try(ctx context.Context, id uuid.UUID, kind webhook.Kind, onWait func()) (Trial, error) {
 	trial := uuid.New()
-	err := r.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := lockUnlessRemoved(ctx, tx, id); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, insertTrialSQL, trial, id, kind)
+	err := r.change(ctx, id, func(tx pgx.Tx, before settings) error {
+		_, err := tx.Exec(ctx, insertTrialSQL, trial, before.URL, kind, id, nil, nil, nil)
 		return err
 	})
 	if err != nil {
@@ -69,7 +63,7 @@ func (r *Registry) Try(ctx context.Context, id uuid.UUID, kind webhook.Kind, onW
 // TryCandidate is Try for an endpoint that is not registered yet. The test has the id that the endpoint will have, for which its secret is
 // sealed. So a candidate can be tried once at a time.
 func (r *Registry) TryCandidate(ctx context.Context, c Candidate, onWait func()) (Trial, error) {
-	_, err := r.pool.Exec(ctx, insertCandidateTrialSQL, c.id, c.settings.URL, webhook.Test, c.secret, c.sealed.Data, c.sealed.KeyID)
+	_, err := r.pool.Exec(ctx, insertTrialSQL, c.id, c.settings.URL, webhook.Test, nil, c.secret, c.sealed.Data, c.sealed.KeyID)
 	if err != nil {
 		return Trial{}, fmt.Errorf("ask for a test: %w", err)
 	}

@@ -3,10 +3,14 @@ package egress
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
+	"code.dny.dev/ssrf"
 	"golang.org/x/net/idna"
 )
 
@@ -107,6 +111,22 @@ func (c *Client) checkHost(host string, port uint16) (string, error) {
 	return address.String(), nil
 }
 
+// parseAddress returns the IP address that a host is, and whether it is one. As in browsers, a host whose last label is a number is never a name.
+// Resolvers read further forms of addresses, which are refused: 127.1, 0x7f000001, 2130706433 and 0177.0.0.1 are all 127.0.0.1.
+func parseAddress(host string) (address netip.Addr, numeric bool, err error) {
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	digits, hex := strings.CutPrefix(last, "0x")
+	number := strings.Trim(digits, "0123456789") == "" || hex && strings.Trim(digits, "0123456789abcdef") == ""
+	if !number && !strings.Contains(host, ":") {
+		return netip.Addr{}, false, nil
+	}
+	address, err = netip.ParseAddr(host)
+	if err != nil || address.Zone() != "" {
+		return netip.Addr{}, true, fmt.Errorf("the host %q is neither a name nor an address: write an address as 192.0.2.1 or [2001:db8::1]", host)
+	}
+	return address.Unmap(), true, nil
+}
+
 // asciiName returns a host name in lower-case ASCII, without the dot at its end. It leaves an IPv6 address as it is.
 func asciiName(host string) (string, error) {
 	if strings.Contains(host, ":") {
@@ -128,4 +148,64 @@ func validName(name string) bool {
 		}
 	}
 	return len(name) <= maxNameBytes
+}
+
+// destinationError says why a destination is refused, and how an operator allows it. Nothing was sent to it.
+type destinationError struct{ reason string }
+
+func (e *destinationError) Error() string { return e.reason }
+
+// guard decides which destinations are allowed.
+type guard struct {
+	special  *ssrf.Guardian // refuses every special-purpose address, whatever the port
+	networks []netip.Prefix
+	ports    []uint16
+}
+
+func newGuard(networks []netip.Prefix, ports []uint16) *guard {
+	if len(ports) == 0 {
+		ports = []uint16{443, 8443}
+	}
+	return &guard{special: ssrf.New(ssrf.WithAnyPort()), networks: networks, ports: ports}
+}
+
+// control is a [net.Dialer]'s Control: it is asked about every address, after name resolution and before the connection is made.
+func (g *guard) control(_, address string, _ syscall.RawConn) error {
+	destination, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return &destinationError{fmt.Sprintf("destination %q is not an IP address and a port", address)}
+	}
+	return g.check(destination.Addr(), destination.Port())
+}
+
+func (g *guard) check(address netip.Addr, port uint16) error {
+	address = address.Unmap()
+	if slices.ContainsFunc(g.networks, func(n netip.Prefix) bool { return n.Contains(address) }) {
+		return nil
+	}
+	if err := g.special.SafeAddr(address); err != nil {
+		return &destinationError{fmt.Sprintf(
+			"destination %s is not a public address: allow its network with CALLBOARD_WEBHOOK_ALLOW_NETWORKS", address)}
+	}
+	return g.checkPort(port)
+}
+
+func (g *guard) checkPort(port uint16) error {
+	if slices.Contains(g.ports, port) {
+		return nil
+	}
+	allowed := make([]string, len(g.ports))
+	for n, p := range g.ports {
+		allowed[n] = strconv.Itoa(int(p))
+	}
+	return &destinationError{fmt.Sprintf("port %d is not allowed: use one of %s, or allow it with CALLBOARD_WEBHOOK_PORTS",
+		port, strings.Join(allowed, ", "))}
+}
+
+// checkPortOfName checks the port of a host that is a name. Any port may be allowed where the name resolves to: then the dial decides.
+func (g *guard) checkPortOfName(port uint16) error {
+	if len(g.networks) > 0 {
+		return nil
+	}
+	return g.checkPort(port)
 }
