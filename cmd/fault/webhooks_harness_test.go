@@ -155,8 +155,8 @@ func (w *webhooks) busiest() *process {
 	})
 }
 
-// interrupt does something to a sender, which can repeat the requests in flight: as many as each endpoint's concurrency. It returns the endpoints
-// that the sender had leased before or afterwards.
+// interrupt does something to a sender, which can repeat the requests in flight: as many as each endpoint's
+// concurrency. It returns the endpoints that the sender had leased before or afterwards.
 func (w *webhooks) interrupt(sender *process, fault func()) (list []*endpoint) {
 	w.tb.Helper()
 	session := w.sessionOf(sender)
@@ -179,7 +179,8 @@ func (w *webhooks) killInFlight() (sender *process) {
 	defer w.receiver.holdAnswers()()
 	var aborted int64
 	eventstest.Eventually(w.tb, "a sender waits for an answer", func() bool {
-		// A held answer can be that of a request of a sender that was killed before. It is counted as aborted later than here.
+		// A held answer can be that of a request of a sender that was killed before. It is counted as aborted later
+		// than here.
 		aborted = w.receiver.aborted.Load()
 		sender = w.busiest()
 		return w.receiver.held(w.leasedBy(w.sessionOf(sender))) > 0
@@ -189,7 +190,8 @@ func (w *webhooks) killInFlight() (sender *process) {
 	return sender
 }
 
-// awaitTakenOver waits until another sender has sent to endpoints since an instant, and returns how long that took for the last of them.
+// awaitTakenOver waits until another sender has sent to endpoints since an instant, and returns how long that took for
+// the last of them.
 func (w *webhooks) awaitTakenOver(list []*endpoint, since time.Time) time.Duration {
 	w.tb.Helper()
 	var ids []uuid.UUID
@@ -217,8 +219,8 @@ func (w *webhooks) awaitRequests(more int64) {
 	eventstest.Eventually(w.tb, fmt.Sprintf("%d more requests", more), func() bool { return w.receiver.requests.Load() >= target })
 }
 
-// allowRequestsInFlight allows that requests are repeated after the database was killed. The leases end with it, so that a sender can send what another
-// one has in flight or has not recorded yet.
+// allowRequestsInFlight allows that requests are repeated after the database was killed. The leases end with it, so
+// that a sender can send what another one has in flight or has not recorded yet.
 func (w *webhooks) allowRequestsInFlight() {
 	for _, e := range w.receiver.endpoints {
 		e.maxRepeated += webhookConcurrency + artifactsPerSecond/webhookSystems
@@ -243,7 +245,8 @@ func (w *webhooks) finish() {
 	}
 }
 
-// check checks that every endpoint has got the events of its phone system and no other, and no more requests again than faults explain.
+// check checks that every endpoint has got the events of its phone system and no other, and no more requests again than
+// faults explain.
 func (w *webhooks) check() {
 	w.tb.Helper()
 	fired := 0

@@ -10,7 +10,8 @@ import (
 	"callboard/schema/schematest"
 )
 
-// Senders are killed again and again under load. Every event arrives; a kill repeats the requests in flight, and no other.
+// Senders are killed again and again under load. Every event arrives; a kill repeats the requests in flight, and no
+// other.
 func TestWebhooks_SendersKilled(t *testing.T) {
 	kills := 25
 	if eventstest.LongWanted() {
@@ -49,8 +50,8 @@ func TestWebhooks_SenderKilled(t *testing.T) {
 	w.check()
 }
 
-// The endpoints of a sender that is frozen are another sender's soon, although its transaction holds locks. When it resumes it has lost
-// them.
+// The endpoints of a sender that is frozen are another sender's soon, although its transaction holds locks. When it
+// resumes it has lost them.
 func TestWebhooks_SenderFrozen(t *testing.T) {
 	w := newWebhooks(t)
 	w.publishBurst()

@@ -1,6 +1,8 @@
-// Package webhook is the vocabulary of outbound webhooks: the kinds of event, the request's body and headers, and how a receiver verifies it.
+// Package webhook is the vocabulary of outbound webhooks: the kinds of event, the request's body and headers, and how a
+// receiver verifies it.
 //
-// A request has the headers and the signature of Standard Webhooks (standardwebhooks.com). A receiver written in Go verifies it with [Verify].
+// A request has the headers and the signature of Standard Webhooks (standardwebhooks.com). A receiver written in Go
+// verifies it with [Verify].
 package webhook
 
 import (
@@ -18,8 +20,8 @@ import (
 // WakeSubject is the subject of the NATS message that tells senders to look for work. It has no data.
 const WakeSubject = "callboard.webhooks.wake"
 
-// DueSubject is the subject of the NATS message by which a sender tells others which endpoints got deliveries. Its data is a JSON array of their
-// ids.
+// DueSubject is the subject of the NATS message by which a sender tells others which endpoints got deliveries. Its data
+// is a JSON array of their ids.
 const DueSubject = "callboard.webhooks.due"
 
 // Event is what a receiver is told.
@@ -30,13 +32,14 @@ type Event struct {
 	Data      Data
 }
 
-// Data are the identifiers with which a receiver fetches what the event is about. [uuid.Nil] and an empty sid are absent.
+// Data are the identifiers with which a receiver fetches what the event is about. [uuid.Nil] and an empty sid are
+// absent.
 type Data struct {
 	PhoneSystemID uuid.UUID `json:"phoneSystemId,omitzero"`
 	CallSid       string    `json:"callSid,omitzero"`
 	RecordingSid  string    `json:"recordingSid,omitzero"` // of call.recording.available
-	CallLogID     uuid.UUID `json:"callLogId,omitzero"`    // of call.transcription.completed of a call, and of call.analysis.completed
-	VoicemailID   uuid.UUID `json:"voicemailId,omitzero"`  // of call.transcription.completed of a voicemail, and of voicemail.created
+	CallLogID     uuid.UUID `json:"callLogId,omitzero"`    // of a call's transcription, and of call.analysis.completed
+	VoicemailID   uuid.UUID `json:"voicemailId,omitzero"`  // of a voicemail's transcription, and of voicemail.created
 }
 
 // body is a request's body.
@@ -69,9 +72,10 @@ func parseBody(encoded []byte) (Event, error) {
 // idBytes is how much of the digest an id has: 160 bits.
 const idBytes = 20
 
-// ID returns the id of the event that says that an artifact can be fetched. key identifies the artifact in its phone system: the id of a
-// call log, voicemail or analysis, the sid of a recording, the key of a transcript. version is the version at which it became available; 0
-// for [CallEnded]. The id has no dot, which separates the parts of what is signed.
+// ID returns the id of the event that says that an artifact can be fetched. key identifies the artifact in its phone
+// system: the id of a call log, voicemail or analysis, the sid of a recording, the key of a transcript. version is the
+// version at which it became available; 0 for [CallEnded]. The id has no dot, which separates the parts of what is
+// signed.
 func ID(kind Kind, phoneSystem uuid.UUID, key string, version int64) string {
 	digest := sha256.Sum256([]byte(strings.Join([]string{string(kind), phoneSystem.String(), key, strconv.FormatInt(version, 10)}, "\x00")))
 	return "evt_" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(digest[:idBytes]))

@@ -2,16 +2,70 @@ package webhook
 
 import (
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
+
+const (
+	secretPrefix = "whsec_"
+
+	// newSecretBytes is the length of a new secret; the others limit those of other makers.
+	newSecretBytes = 32
+	minSecretBytes = 24
+	maxSecretBytes = 64
+)
+
+// Secret is what requests to an endpoint are signed with: "whsec_" and 24 to 64 bytes in base64. It does not print. The
+// bytes are behind a pointer, because fmt prints unexported fields without their methods.
+type Secret struct{ key *[]byte }
+
+// NewSecret returns a random secret of 32 bytes.
+func NewSecret() Secret {
+	key := make([]byte, newSecretBytes)
+	_, _ = rand.Read(key) // never fails
+	return Secret{&key}
+}
+
+// ParseSecret reads a secret. Its error contains no part of the text.
+func ParseSecret(text string) (Secret, error) {
+	encoded, ok := strings.CutPrefix(strings.TrimSpace(text), secretPrefix)
+	if !ok {
+		return Secret{}, errors.New("webhook secret: must begin with whsec_")
+	}
+	key, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || len(key) < minSecretBytes || len(key) > maxSecretBytes {
+		return Secret{}, fmt.Errorf("webhook secret: must be whsec_ and %d to %d bytes in base64", minSecretBytes, maxSecretBytes)
+	}
+	return Secret{&key}, nil
+}
+
+// Reveal returns the secret as text.
+func (s Secret) Reveal() string { return secretPrefix + base64.StdEncoding.EncodeToString(s.bytes()) }
+
+func (s Secret) bytes() []byte {
+	if s.key == nil {
+		return nil
+	}
+	return *s.key
+}
+
+// String returns a placeholder.
+func (s Secret) String() string { return "[secret]" }
+
+// Format prints the placeholder for every verb.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
+
+// MarshalText writes the placeholder.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // The headers of a request (Standard Webhooks).
 const (
@@ -21,7 +75,8 @@ const (
 )
 
 const (
-	// Tolerance is how far the time of an attempt may be from the receiver's. It bounds how long a recorded request can be sent again.
+	// Tolerance is how far the time of an attempt may be from the receiver's. It bounds how long a recorded request can
+	// be sent again.
 	Tolerance = 5 * time.Minute
 
 	signaturePrefix = "v1,"
@@ -60,8 +115,9 @@ func (s Secret) sign(id, timestamp string, body []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// Verify returns the event of a request that was signed with one of the secrets, at most [Tolerance] from now. body is the body as received,
-// before any decoding. The error wraps [ErrSecret], [ErrHeaders], [ErrTimestamp] or [ErrSignature], or says why a signed body is no event.
+// Verify returns the event of a request that was signed with one of the secrets, at most [Tolerance] from now. body is
+// the body as received, before any decoding. The error wraps [ErrSecret], [ErrHeaders], [ErrTimestamp] or
+// [ErrSignature], or says why a signed body is no event.
 func Verify(secrets []Secret, header http.Header, body []byte, now time.Time) (Event, error) {
 	if slices.Contains(secrets, Secret{}) {
 		return Event{}, ErrSecret

@@ -92,7 +92,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// The reference library agrees about everything but the time, which it takes from the clock, and secrets, of which it takes short ones.
+// The reference library agrees about everything but the time, which it takes from the clock, and secrets, of which it
+// takes short ones.
 func TestVectors_AreStandard(t *testing.T) {
 	for _, v := range readVectors(t) {
 		if v.Refused == "timestamp" || v.Refused == "secret" {

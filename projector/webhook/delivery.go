@@ -62,8 +62,8 @@ func (s sealedSecrets) open(v *vault.Vault, endpoint uuid.UUID) ([]webhook.Secre
 //go:embed due.sql
 var dueSQL string
 
-// send starts requests for due deliveries, as many as there is room for. Room is handed out in equal parts, first to the endpoints that have waited
-// longest.
+// send starts requests for due deliveries, as many as there is room for. Room is handed out in equal parts, first to
+// the endpoints that have waited longest.
 func (d *dispatcher) send(ctx, requests context.Context) error {
 	now, room := time.Now(), d.config.InFlight-d.busy
 	var asked []*endpoint
@@ -144,9 +144,9 @@ func (d *dispatcher) readDue(ctx context.Context, asked []*endpoint, most int) (
 		var cause string
 		e, s := &next.event, &next.secrets
 		err = row.Scan(
-			&next.id, &endpoint, &e.ID, &e.Type, &e.Data.PhoneSystemID, &e.Data.CallSid, &e.Data.RecordingSid, &e.Data.CallLogID,
-			&e.Data.VoicemailID, &e.Timestamp, &cause, &next.attempts, &next.due, &next.expires, &next.probe, &next.url, &next.concurrency,
-			&s.ids, &s.sealed, &s.keys,
+			&next.id, &endpoint, &e.ID, &e.Type, &e.Data.PhoneSystemID, &e.Data.CallSid, &e.Data.RecordingSid,
+			&e.Data.CallLogID, &e.Data.VoicemailID, &e.Timestamp, &cause, &next.attempts, &next.due, &next.expires,
+			&next.probe, &next.url, &next.concurrency, &s.ids, &s.sealed, &s.keys,
 		)
 		next.endpoint, next.fired = d.endpoints[endpoint], cause == "fired"
 		return next, err

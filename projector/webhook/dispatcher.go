@@ -29,8 +29,8 @@ const (
 	recordWithin = 5 * time.Second
 )
 
-// dispatcher sends the deliveries of the endpoints that a sender has leased. One goroutine runs it: it executes every statement, on a
-// session that has the leases. Requests run beside it and report their outcomes.
+// dispatcher sends the deliveries of the endpoints that a sender has leased. One goroutine runs it: it executes every
+// statement, on a session that has the leases. Requests run beside it and report their outcomes.
 type dispatcher struct {
 	*Sender
 	conn      *pgx.Conn // nil: there is no session
@@ -48,7 +48,8 @@ type dispatcher struct {
 
 func newDispatcher(s *Sender) *dispatcher {
 	return &dispatcher{
-		Sender: s, backOff: retry.NewBackOff(), endpoints: make(map[uuid.UUID]*endpoint), outcomes: make(chan outcome, s.config.InFlight),
+		Sender: s, backOff: retry.NewBackOff(), endpoints: make(map[uuid.UUID]*endpoint),
+		outcomes: make(chan outcome, s.config.InFlight),
 	}
 }
 
@@ -89,7 +90,8 @@ func (d *dispatcher) run(ctx context.Context) {
 	}
 }
 
-// advance records what has ended, and starts what can start now. A sender that stops starts nothing, and keeps its leases.
+// advance records what has ended, and starts what can start now. A sender that stops starts nothing, and keeps its
+// leases.
 func (d *dispatcher) advance(ctx, requests context.Context) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTime)
 	defer cancel()
@@ -242,8 +244,8 @@ func (d *dispatcher) sending() (count int) {
 	return count
 }
 
-// keepLeases renews the leases of endpoints with requests in flight, ends those beyond the share, and forgets endpoints that were not used for
-// a time. The others may have got deliveries of which nothing told.
+// keepLeases renews the leases of endpoints with requests in flight, ends those beyond the share, and forgets endpoints
+// that were not used for a time. The others may have got deliveries of which nothing told.
 func (d *dispatcher) keepLeases(ctx context.Context) error {
 	if err := d.conn.QueryRow(ctx, shareSQL, leaseTime).Scan(&d.share); err != nil {
 		return err

@@ -1,4 +1,4 @@
--- What waits, in all shards: deliveries, dead ones, for how many seconds the oldest due delivery has been due of an active endpoint that does
+-- What waits: deliveries, dead ones, for how many seconds the oldest due delivery has been due of an active endpoint that does
 -- not fail, and the endpoints by state.
 select
   (select count(*) from webhook.delivery),

@@ -67,7 +67,8 @@ func (h *harness) eventually(what, want, query string, arguments ...any) {
 	eventstest.Eventually(h.T, what+" = "+want, func() bool { return h.Text(query, arguments...) == want })
 }
 
-// register adds an active endpoint of the phone system at a path of the receiver. Its secret verifies what the receiver gets there.
+// register adds an active endpoint of the phone system at a path of the receiver. Its secret verifies what the receiver
+// gets there.
 func (h *harness) register(path string, concurrency int) uuid.UUID {
 	h.Helper()
 	c, err := registry.NewCandidate("CRM", h.receiver.server.URL+path, registry.Target{Kind: registry.System, ID: h.system}, event.Kinds(),

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// The numbers of failures in a row, and of deliveries that they belong to, that open the breaker. One delivery that always
-	// fails says nothing about others.
+	// The numbers of failures in a row, and of deliveries that they belong to, that open the breaker. One delivery that
+	// always fails says nothing about others.
 	failuresToOpen   = 5
 	deliveriesToOpen = 3
 
@@ -25,12 +25,13 @@ type health struct {
 	probeAt      *time.Time // of the next probe; nil: the breaker is closed
 	slots        *int       // requests at once since it closed; nil: concurrency
 
-	// failed are the deliveries of the failures, at most deliveriesToOpen. No column has them: another sender counts anew.
+	// failed are the deliveries of the failures, at most deliveriesToOpen. No column has them: another sender counts
+	// anew.
 	failed []int64
 }
 
-// succeed closes the breaker. After that one request runs at once, and another one for each success, which doubles them from
-// round to round.
+// succeed closes the breaker. After that one request runs at once, and another one for each success, which doubles them
+// from round to round.
 func (h *health) succeed(at time.Time) {
 	h.failures, h.failingSince, h.failed, h.succeededAt = 0, nil, nil, &at
 	switch {
@@ -78,8 +79,8 @@ const (
 	// maxRetryAfter bounds how long an endpoint can postpone the next attempt.
 	maxRetryAfter = time.Hour
 
-	// jitterShare is by how much of its length an interval varies, so that deliveries that failed together are not attempted
-	// together.
+	// jitterShare is by how much of its length an interval varies, so that deliveries that failed together are not
+	// attempted together.
 	jitterShare = 0.1
 )
 
@@ -94,8 +95,8 @@ func DefaultSchedule() Schedule {
 	}
 }
 
-// next returns when a delivery is due again whose attempt has failed at an instant, or that it is dead: the attempt was the last one, which is due at
-// last. attempts includes it. jitter is random, from -1 to 1.
+// next returns when a delivery is due again whose attempt has failed at an instant, or that it is dead: the attempt was
+// the last one, which is due at last. attempts includes it. jitter is random, from -1 to 1.
 func (s Schedule) next(attempts int, at, last time.Time, retryAfter time.Duration, jitter float64) (due time.Time, dead bool) {
 	if !at.Before(last) {
 		return time.Time{}, true

@@ -72,7 +72,8 @@ func TestHealth_StartsSlowlyAfterItCloses(t *testing.T) {
 	}
 }
 
-// Whatever happens, the breaker is open exactly if the last five requests or more have failed, of three deliveries or more.
+// Whatever happens, the breaker is open exactly if the last five requests or more have failed, of three deliveries or
+// more.
 func TestHealth_Opens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := &health{concurrency: rapid.IntRange(1, 64).Draw(t, "concurrency")}
@@ -94,7 +95,8 @@ func TestHealth_Opens(t *testing.T) {
 	})
 }
 
-// A delivery that always fails is attempted at the intervals, give or take a tenth, and for the last time when it is given up.
+// A delivery that always fails is attempted at the intervals, give or take a tenth, and for the last time when it is
+// given up.
 func TestSchedule_FollowsTheIntervals(t *testing.T) {
 	s := DefaultSchedule()
 	rapid.Check(t, func(t *rapid.T) {
@@ -131,7 +133,8 @@ func TestSchedule_RetryAfter(t *testing.T) {
 // A sender that was frozen, or has not renewed a lease, starts no request that another sender may send too.
 func TestEndpoint_SendsWithinItsLease(t *testing.T) {
 	e := &endpoint{leased: start().Add(leaseTime)}
-	for after, want := range map[time.Duration]bool{0: true, leaseTime - leaseMargin - 1: true, leaseTime - leaseMargin: false, leaseTime: false} {
+	last := leaseTime - leaseMargin
+	for after, want := range map[time.Duration]bool{0: true, last - 1: true, last: false, leaseTime: false} {
 		if got := e.sends(start().Add(after)); got != want {
 			t.Errorf("sends after %v = %t, want %t", after, got, want)
 		}

@@ -39,8 +39,8 @@ const (
 	dead      = "dead"
 )
 
-// finish decides what follows from an outcome for its delivery. A request that was given up counts for nothing. After status 410 an expired delivery
-// is not dead: it waits while the endpoint is disabled.
+// finish decides what follows from an outcome for its delivery. A request that was given up counts for nothing. After
+// status 410 an expired delivery is not dead: it waits while the endpoint is disabled.
 func (d *dispatcher) finish(o outcome) {
 	if o.answer.Class == egress.Canceled {
 		d.release(o)
@@ -83,8 +83,8 @@ func (d *dispatcher) release(o outcome) {
 var recordSQL string
 
 const (
-	// healthSQL locks endpoints before deliveries, as the operator's commands do it. It leaves out those that others have locked: an operator's
-	// command that takes long must not stop the others.
+	// healthSQL locks endpoints before deliveries, as the operator's commands do it. It leaves out those that others
+	// have locked: an operator's command that takes long must not stop the others.
 	healthSQL = `
 		select id, concurrency, failures, failing_since, failed_at, succeeded_at, probe_at, slots
 		from webhook.endpoint
@@ -188,7 +188,8 @@ func attemptColumns(outcomes []outcome) []any {
 	status, reasons, answers, states := make([]*int, n), make([]*string, n), make([]*string, n), make([]*string, n)
 	next, last := make([]*time.Time, n), make([]*time.Time, n)
 	for i, o := range outcomes {
-		ids[i], endpoints[i], events[i], at[i], ms[i] = o.id, o.endpoint.id, o.event.ID, o.at, o.ended.Sub(o.at).Milliseconds()
+		ids[i], endpoints[i], events[i] = o.id, o.endpoint.id, o.event.ID
+		at[i], ms[i] = o.at, o.ended.Sub(o.at).Milliseconds()
 		status[i], reasons[i], answers[i] = answerColumns(o.answer)
 		if states[i] = text(o.state); o.state == "" {
 			next[i], last[i] = &o.next, &o.last
@@ -211,7 +212,8 @@ func (s *Sender) logDisabled(rows pgx.Rows) error {
 	return err
 }
 
-// answerColumns returns the columns of an answer: its status, why the request failed, and the beginning of what was answered. None is nil.
+// answerColumns returns the columns of an answer: its status, why the request failed, and the beginning of what was
+// answered. None is nil.
 func answerColumns(a egress.Answer) (status *int, reason, excerpt *string) {
 	switch {
 	case a.Err != nil:

@@ -1,12 +1,14 @@
-// Package webhook sends webhooks: it turns what became fetchable into requests to the endpoints that operators registered.
+// Package webhook sends webhooks: it turns what became fetchable into requests to the endpoints that operators
+// registered.
 //
 //	notices ── fan-out ──> webhook.delivery ── lease, due ──> requests ──> endpoints
 //	                              ^                              │
 //	                              └────────── record ────────────┘
 //
-// The table is the queue. Several senders share the endpoints: one that finds an endpoint with due deliveries leases it, and is alone in sending
-// to it. A sender that ends leaves nothing behind: its leases end with its session, and those of a frozen one with their time. A delivery leaves
-// the table in the transaction that records its last attempt, so a request whose outcome was not recorded is repeated, as the same event.
+// The table is the queue. Several senders share the endpoints: one that finds an endpoint with due deliveries leases
+// it, and is alone in sending to it. A sender that ends leaves nothing behind: its leases end with its session, and
+// those of a frozen one with their time. A delivery leaves the table in the transaction that records its last attempt,
+// so a request whose outcome was not recorded is repeated, as the same event.
 package webhook
 
 import (
@@ -31,8 +33,8 @@ import (
 	"callboard/projector/webhook/vault"
 )
 
-// statementTimeout limits statements that record no outcomes. Without it, a statement to a host that has disappeared without closing the
-// connection would wait for a quarter of an hour.
+// statementTimeout limits statements that record no outcomes. Without it, a statement to a host that has disappeared
+// without closing the connection would wait for a quarter of an hour.
 const statementTimeout = time.Minute
 
 // readyWithin is for how long a sender is ready after it has looked for what is due.
@@ -73,7 +75,9 @@ func New(config Config) *Sender {
 	if len(config.Schedule.Retries) == 0 {
 		config.Schedule = DefaultSchedule()
 	}
-	return &Sender{config: config, metrics: newMetrics(config.Metrics), wake: make(chan struct{}, 1), due: make(chan []uuid.UUID, 64)}
+	return &Sender{
+		config: config, metrics: newMetrics(config.Metrics), wake: make(chan struct{}, 1), due: make(chan []uuid.UUID, 64),
+	}
 }
 
 // Ready tells whether the sender reaches the database. It may send or stand by.
@@ -82,7 +86,8 @@ func (s *Sender) Ready() bool {
 	return at != nil && time.Since(*at) < readyWithin
 }
 
-// Run sends until ctx ends; then it waits for its requests, records their outcomes and returns nil. It logs and retries whatever fails.
+// Run sends until ctx ends; then it waits for its requests, records their outcomes and returns nil. It logs and retries
+// whatever fails.
 func (s *Sender) Run(ctx context.Context) error {
 	if s.config.Gate != nil {
 		defer s.config.Gate.Close()
@@ -114,7 +119,9 @@ func (s *Sender) Run(ctx context.Context) error {
 }
 
 // repeat does something at once and then at intervals, until ctx ends. What failed is tried again sooner.
-func (s *Sender) repeat(ctx context.Context, what string, interval time.Duration, wake <-chan struct{}, do func(context.Context) error) {
+func (s *Sender) repeat(
+	ctx context.Context, what string, interval time.Duration, wake <-chan struct{}, do func(context.Context) error,
+) {
 	for backOff := retry.NewBackOff(); ctx.Err() == nil; {
 		if err := do(ctx); err != nil && ctx.Err() == nil {
 			wait := backOff.Next(0)
@@ -139,7 +146,8 @@ func query[T any](ctx context.Context, s *Sender, sql string, arguments ...any) 
 	return value, err
 }
 
-// subscribe makes messages wake the sender, until ctx ends. Both subjects are hints: the sender looks at the tables at intervals all the same.
+// subscribe makes messages wake the sender, until ctx ends. Both subjects are hints: the sender looks at the tables at
+// intervals all the same.
 func (s *Sender) subscribe(ctx context.Context) error {
 	for subject, handle := range map[string]nats.MsgHandler{
 		webhook.WakeSubject: func(*nats.Msg) {
@@ -159,7 +167,7 @@ func (s *Sender) subscribe(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("subscribe to %s: %w", subject, err)
 		}
-		context.AfterFunc(ctx, func() { _ = subscription.Unsubscribe() }) // without a connection there is nothing to unsubscribe
+		context.AfterFunc(ctx, func() { _ = subscription.Unsubscribe() }) // fails without a connection
 	}
 	return nil
 }
@@ -195,7 +203,8 @@ func step(ctx context.Context, f *fanout.FanOut) (fanout.Result, error) {
 	return f.Step(ctx)
 }
 
-// publishDue tells this sender and the others which endpoints got deliveries. Without NATS the others find them at their next look.
+// publishDue tells this sender and the others which endpoints got deliveries. Without NATS the others find them at
+// their next look.
 func (s *Sender) publishDue(endpoints []uuid.UUID) {
 	s.tellDue(endpoints)
 	data, _ := json.Marshal(endpoints) // ids can be encoded

@@ -67,7 +67,8 @@ func TestSender_Retries(t *testing.T) {
 	h.Want("answer", "no room", "select string_agg(distinct answer, '|') from webhook.attempt where error is not null")
 }
 
-// A delivery whose time is over is dead; others go on. One that always fails does not open the breaker while others succeed.
+// A delivery whose time is over is dead; others go on. One that always fails does not open the breaker while others
+// succeed.
 func TestSender_EndsRetriesAfterTheSchedule(t *testing.T) {
 	h := newHarness(t)
 	h.register("/a", 4)
@@ -208,8 +209,8 @@ func TestSender_ProbesADeadEndpoint(t *testing.T) {
 	h.eventually("delivered", "300", "select count(*) from webhook.finished where state = 'delivered'")
 }
 
-// Two senders share the endpoints that have deliveries: one that has leased all leaves half of them to another. When one ends, the other sends
-// all, and nothing is sent twice.
+// Two senders share the endpoints that have deliveries: one that has leased all leaves half of them to another. When
+// one ends, the other sends all, and nothing is sent twice.
 func TestSender_TwoShareTheEndpoints(t *testing.T) {
 	h := newHarness(t)
 	paths := []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g", "/h"}

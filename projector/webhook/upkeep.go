@@ -128,7 +128,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: prefix + "latency_seconds", Help: "Time from the message in the stream to the 2xx of a first attempt.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 16),
 		}),
-		lanes:     gauges("lanes", "Endpoints that this sender has sent to within two minutes, by the state of their breaker.", "state"),
+		lanes:     gauges("lanes", "Endpoints that this sender has sent to within two minutes, by breaker.", "state"),
 		leases:    gauge("leases", "Endpoints that this sender has leased."),
 		waiting:   gauge("waiting", "Deliveries that wait, of all endpoints."),
 		dead:      gauge("dead", "Deliveries that were given up, of all endpoints, as long as their history is stored."),

@@ -44,8 +44,8 @@ type Config struct {
 	Log      zerolog.Logger
 }
 
-// connections is the size of the pool: fan-out, tests, days, counts and judgement, each with one at a time, and the outcomes of tests. One more
-// connection, which is in no pool, sends.
+// connections is the size of the pool: fan-out, tests, days, counts and judgement, each with one at a time, and the
+// outcomes of tests. One more connection, which is in no pool, sends.
 const connections = 8
 
 // Run sends webhooks until ctx ends.
@@ -126,9 +126,9 @@ func readRoots(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// session returns settings that make every plan use the indexes, also of tables whose statistics are old: deliveries come and go. The
-// keepalives make the server notice within seconds that the host of a session has disappeared, and release its locks. A sender that is frozen
-// in a transaction loses its row locks before its leases end.
+// session returns settings that make every plan use the indexes, also of tables whose statistics are old: deliveries
+// come and go. The keepalives make the server notice within seconds that the host of a session has disappeared, and
+// release its locks. A sender that is frozen in a transaction loses its row locks before its leases end.
 func session(additional map[string]string) map[string]string {
 	settings := map[string]string{
 		"enable_seqscan":          "off",

@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
 
-// A sender that starts before NATS is ready as soon as the database answers. It uses its own database role, and waits for the databases of
-// readers.
+// A sender that starts before NATS is ready as soon as the database answers. It uses its own database role, and waits
+// for the databases of readers.
 func TestRun(t *testing.T) {
 	server := eventstest.NewServer(t)
 	server.Stop()

@@ -49,8 +49,8 @@ func (a Answer) Delivered() bool { return a.Status/100 == 2 }
 // Gone says whether the endpoint wants no more requests.
 func (a Answer) Gone() bool { return a.Status == http.StatusGone }
 
-// readAnswer reads an answer whose headers are there. The status decides, whatever becomes of the body. A body that is read to its end
-// lets the connection be used again.
+// readAnswer reads an answer whose headers are there. The status decides, whatever becomes of the body. A body that is
+// read to its end lets the connection be used again.
 func readAnswer(response *http.Response) Answer {
 	status := response.StatusCode
 	if status < 200 || status > 599 {

@@ -4,9 +4,9 @@
 //	                                                │
 //	                        every dial: is the address public, is the port allowed?
 //
-// The owner of an endpoint's domain decides what its name resolves to, at every request. So the address that is dialled is checked, not the
-// name. Redirects are not followed, proxies of the environment are ignored, and certificates are always verified. What an endpoint answers
-// is bounded in time and memory.
+// The owner of an endpoint's domain decides what its name resolves to, at every request. So the address that is dialled
+// is checked, not the name. Redirects are not followed, proxies of the environment are ignored, and certificates are
+// always verified. What an endpoint answers is bounded in time and memory.
 package egress
 
 import (
@@ -74,8 +74,9 @@ func New(config Config) *Client {
 	}
 }
 
-// Connect returns the connections to one endpoint, at most concurrency of them. It checks the URL as [Client.CheckURL] does. It sends
-// nothing: connections open when [Endpoint.Post] needs them. Endpoints never share connections, not even those with the same URL.
+// Connect returns the connections to one endpoint, at most concurrency of them. It checks the URL as [Client.CheckURL]
+// does. It sends nothing: connections open when [Endpoint.Post] needs them. Endpoints never share connections, not even
+// those with the same URL.
 func (c *Client) Connect(url string, concurrency int) (*Endpoint, error) {
 	canonical, err := c.CheckURL(url)
 	if err != nil {
@@ -140,8 +141,9 @@ type Endpoint struct {
 	transport               *http.Transport
 }
 
-// Post sends one request and returns what became of it. It adds the headers User-Agent and Content-Type. It sends a request again only
-// where the endpoint has certainly not processed it: on a connection that was closed before the request was written.
+// Post sends one request and returns what became of it. It adds the headers User-Agent and Content-Type. It sends a
+// request again only where the endpoint has certainly not processed it: on a connection that was closed before the
+// request was written.
 func (e *Endpoint) Post(ctx context.Context, header http.Header, body []byte) Answer {
 	timed, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()

@@ -20,8 +20,9 @@ const (
 	httpsPort    = 443
 )
 
-// CheckURL returns the canonical form of an endpoint's URL: an international host name in ASCII, an address in its usual form, no port
-// 443. The error says what is wrong and what to do. It holds nothing of the URL but the host and the port.
+// CheckURL returns the canonical form of an endpoint's URL: an international host name in ASCII, an address in its
+// usual form, no port 443. The error says what is wrong and what to do. It holds nothing of the URL but the host and
+// the port.
 func (c *Client) CheckURL(raw string) (string, error) {
 	u, err := parseURL(raw)
 	if err != nil {
@@ -89,7 +90,8 @@ func parsePort(u *url.URL) (uint16, error) {
 	return uint16(port), nil
 }
 
-// checkHost returns the host as a URL has it. An address is decided here; what a name resolves to is decided at every dial.
+// checkHost returns the host as a URL has it. An address is decided here; what a name resolves to is decided at every
+// dial.
 func (c *Client) checkHost(host string, port uint16) (string, error) {
 	name, err := asciiName(host)
 	if err != nil {
@@ -111,8 +113,9 @@ func (c *Client) checkHost(host string, port uint16) (string, error) {
 	return address.String(), nil
 }
 
-// parseAddress returns the IP address that a host is, and whether it is one. As in browsers, a host whose last label is a number is never a name.
-// Resolvers read further forms of addresses, which are refused: 127.1, 0x7f000001, 2130706433 and 0177.0.0.1 are all 127.0.0.1.
+// parseAddress returns the IP address that a host is, and whether it is one. As in browsers, a host whose last label is
+// a number is never a name. Resolvers read further forms of addresses, which are refused: 127.1, 0x7f000001, 2130706433
+// and 0177.0.0.1 are all 127.0.0.1.
 func parseAddress(host string) (address netip.Addr, numeric bool, err error) {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	digits, hex := strings.CutPrefix(last, "0x")
@@ -122,7 +125,8 @@ func parseAddress(host string) (address netip.Addr, numeric bool, err error) {
 	}
 	address, err = netip.ParseAddr(host)
 	if err != nil || address.Zone() != "" {
-		return netip.Addr{}, true, fmt.Errorf("the host %q is neither a name nor an address: write an address as 192.0.2.1 or [2001:db8::1]", host)
+		return netip.Addr{}, true, fmt.Errorf(
+			"the host %q is neither a name nor an address: write an address as 192.0.2.1 or [2001:db8::1]", host)
 	}
 	return address.Unmap(), true, nil
 }
@@ -169,7 +173,8 @@ func newGuard(networks []netip.Prefix, ports []uint16) *guard {
 	return &guard{special: ssrf.New(ssrf.WithAnyPort()), networks: networks, ports: ports}
 }
 
-// control is a [net.Dialer]'s Control: it is asked about every address, after name resolution and before the connection is made.
+// control is a [net.Dialer]'s Control: it is asked about every address, after name resolution and before the connection
+// is made.
 func (g *guard) control(_, address string, _ syscall.RawConn) error {
 	destination, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -202,7 +207,8 @@ func (g *guard) checkPort(port uint16) error {
 		port, strings.Join(allowed, ", "))}
 }
 
-// checkPortOfName checks the port of a host that is a name. Any port may be allowed where the name resolves to: then the dial decides.
+// checkPortOfName checks the port of a host that is a name. Any port may be allowed where the name resolves to: then
+// the dial decides.
 func (g *guard) checkPortOfName(port uint16) error {
 	if len(g.networks) > 0 {
 		return nil

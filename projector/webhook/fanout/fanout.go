@@ -3,8 +3,9 @@
 //	notices of a partition ──> cursor ──> released? ──> deliveries of endpoints
 //	                                        gate
 //
-// A cursor per partition tells up to which sequence that has happened. Several senders share the partitions: each step takes the cursors that
-// no other transaction has locked. A notice is released when every database that readers use has the rows of which it tells.
+// A cursor per partition tells up to which sequence that has happened. Several senders share the partitions: each step
+// takes the cursors that no other transaction has locked. A notice is released when every database that readers use has
+// the rows of which it tells.
 package fanout
 
 import (
@@ -24,8 +25,9 @@ import (
 )
 
 const (
-	// LockClass is the first key of the advisory lock that a step holds shared. A command that determines from which sequence on an endpoint
-	// gets events holds it exclusively, so that no step creates deliveries for the endpoint meanwhile.
+	// LockClass is the first key of the advisory lock that a step holds shared. A command that determines from which
+	// sequence on an endpoint gets events holds it exclusively, so that no step creates deliveries for the endpoint
+	// meanwhile.
 	LockClass = 0x686f6f6b
 	// ActivationLock is its second key.
 	ActivationLock = -1
@@ -115,8 +117,9 @@ func (f *FanOut) HeldSince(ctx context.Context) (at *time.Time, err error) {
 	return at, nil
 }
 
-// released returns up to which sequence this database and all that readers use have the rows of each partition. A commit that changes a node and
-// the coordinator shows its notices before its rows, so that this database is asked, too.
+// released returns up to which sequence this database and all that readers use have the rows of each partition. A
+// commit that changes a node and the coordinator shows its notices before its rows, so that this database is asked,
+// too.
 func (f *FanOut) released(ctx context.Context) (list []Position, err error) {
 	positions, err := readPositions(ctx, f.database)
 	if err != nil {
@@ -192,9 +195,11 @@ func readSpans(ctx context.Context, tx pgx.Tx, released []span) (spans []span, m
 	return spans, more, err
 }
 
-// readPhoneSystems reads the phone systems of spans that exist, and the organization of each, nil for none. It takes one round trip, and reads each
-// partition's at its node.
-func readPhoneSystems(ctx context.Context, tx pgx.Tx, spans []span) (ids []uuid.UUID, organizations []*uuid.UUID, err error) {
+// readPhoneSystems reads the phone systems of spans that exist, and the organization of each, nil for none. It takes
+// one round trip, and reads each partition's at its node.
+func readPhoneSystems(
+	ctx context.Context, tx pgx.Tx, spans []span,
+) (ids []uuid.UUID, organizations []*uuid.UUID, err error) {
 	batch := &pgx.Batch{}
 	for _, s := range spans {
 		if len(s.systems) == 0 {
@@ -236,8 +241,8 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, arguments ...any) pgx.Row
 }
 
-// readPositions returns up to which sequence a database has the rows of each partition. Keys have no sequence. A database without a projection
-// has no positions; a partition whose node does not answer is missing.
+// readPositions returns up to which sequence a database has the rows of each partition. Keys have no sequence. A
+// database without a projection has no positions; a partition whose node does not answer is missing.
 func readPositions(ctx context.Context, db querier) (map[Position]int64, error) {
 	all := make(map[Position]int64)
 	err := addPositions(ctx, db, all, positionsSQL)

@@ -188,7 +188,8 @@ func TestStep_ManyPartitions(t *testing.T) {
 	}
 }
 
-// Senders share the partitions while projectors write: every endpoint gets each event once, and those of a partition in order.
+// Senders share the partitions while projectors write: every endpoint gets each event once, and those of a partition in
+// order.
 func TestStep_Concurrently(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, nil)

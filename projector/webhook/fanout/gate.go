@@ -22,12 +22,14 @@ const (
 	// resolveInterval is how often the addresses of the databases are looked up.
 	resolveInterval = 5 * time.Second
 
-	// recent is for how long a failed question says something about a database: questions are asked only while notices are held.
+	// recent is for how long a failed question says something about a database: questions are asked only while notices
+	// are held.
 	recent = 5 * time.Second
 )
 
-// Gate releases notices: a notice is released when every database that readers use has its position. A database that answers and is behind
-// holds them, however long. One that has failed to answer for a time is not waited for, since readers that use it answer 503.
+// Gate releases notices: a notice is released when every database that readers use has its position. A database that
+// answers and is behind holds them, however long. One that has failed to answer for a time is not waited for, since
+// readers that use it answer 503.
 type Gate struct {
 	config  GateConfig
 	servers []*server
@@ -38,8 +40,8 @@ type Gate struct {
 
 // GateConfig configures a gate.
 type GateConfig struct {
-	// Databases returns how to connect to the databases that readers use. Those with several hosts, and names with several addresses, are
-	// asked one by one.
+	// Databases returns how to connect to the databases that readers use. Those with several hosts, and names with
+	// several addresses, are asked one by one.
 	Databases func() ([]*pgx.ConnConfig, error)
 	// Unreachable is for how long a database that doesn't answer, however often it is asked, holds notices; 0: 60 s.
 	Unreachable time.Duration
@@ -130,7 +132,8 @@ func (s *server) close() {
 	}
 }
 
-// positions asks the server, connecting first where that is necessary. A connection that broke since the last question is replaced.
+// positions asks the server, connecting first where that is necessary. A connection that broke since the last question
+// is replaced.
 func (s *server) positions(ctx context.Context) (map[Position]int64, error) {
 	if s.conn != nil {
 		if positions, err := s.query(ctx); err == nil {
@@ -158,8 +161,8 @@ func (s *server) query(ctx context.Context) (map[Position]int64, error) {
 	return positions, err
 }
 
-// answer returns the last answer. A server that doesn't answer has nothing. It is not ok where the server hasn't answered for so long that it is
-// not waited for.
+// answer returns the last answer. A server that doesn't answer has nothing. It is not ok where the server hasn't
+// answered for so long that it is not waited for.
 func (s *server) answer(unreachable time.Duration) (positions map[Position]int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,13 +175,15 @@ func (s *server) answer(unreachable time.Duration) (positions map[Position]int64
 	return s.last, true
 }
 
-// outage is the time in which all questions to a server failed: the first failure since the last answer, and the last one. Zero: there is none.
+// outage is the time in which all questions to a server failed: the first failure since the last answer, and the last
+// one. Zero: there is none.
 type outage struct {
 	first, last time.Time
 }
 
-// add adds a failure. One that follows no recent failure is the first of another outage: the server can have answered readers meanwhile. That
-// of a server that was ignored goes on until the server answers, so that it delays no later notices as long again.
+// add adds a failure. One that follows no recent failure is the first of another outage: the server can have answered
+// readers meanwhile. That of a server that was ignored goes on until the server answers, so that it delays no later
+// notices as long again.
 func (o *outage) add(at time.Time, unreachable time.Duration) {
 	if o.first.IsZero() || at.Sub(o.last) >= recent && o.last.Sub(o.first) < unreachable {
 		o.first = at
@@ -186,12 +191,14 @@ func (o *outage) add(at time.Time, unreachable time.Duration) {
 	o.last = at
 }
 
-// ignored tells whether the server was unreachable for long enough, and still is: a failure of long ago says nothing about now.
+// ignored tells whether the server was unreachable for long enough, and still is: a failure of long ago says nothing
+// about now.
 func (o outage) ignored(now time.Time, unreachable time.Duration) bool {
 	return !o.first.IsZero() && o.last.Sub(o.first) >= unreachable && now.Sub(o.last) < recent
 }
 
-// resolve brings the servers to the addresses that the databases' names have now. What can't be looked up stays as it is.
+// resolve brings the servers to the addresses that the databases' names have now. What can't be looked up stays as it
+// is.
 func (g *Gate) resolve(ctx context.Context) {
 	if time.Now().Before(g.next) {
 		return
@@ -219,11 +226,11 @@ func (g *Gate) resolve(ctx context.Context) {
 	g.servers, g.known = list, true
 }
 
-// hosts returns a configuration for each host of a URL, with the ways to connect to it: with TLS and without, where sslmode allows both. It connects
-// whatever the server is: primary or standby.
+// hosts returns a configuration for each host of a URL, with the ways to connect to it: with TLS and without, where
+// sslmode allows both. It connects whatever the server is: primary or standby.
 func hosts(config *pgx.ConnConfig) (list []*pgx.ConnConfig) {
-	ways := append([]*pgconn.FallbackConfig{{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig}}, config.Fallbacks...)
-	for _, w := range ways {
+	first := &pgconn.FallbackConfig{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig}
+	for _, w := range append([]*pgconn.FallbackConfig{first}, config.Fallbacks...) {
 		i := slices.IndexFunc(list, func(c *pgx.ConnConfig) bool { return c.Host == w.Host && c.Port == w.Port })
 		if i >= 0 {
 			list[i].Fallbacks = append(list[i].Fallbacks, w)
@@ -236,14 +243,15 @@ func hosts(config *pgx.ConnConfig) (list []*pgx.ConnConfig) {
 	return list
 }
 
-// serversOf returns the servers of a host, one for each address. A server that is known stays the same. A proxy of connections can have
-// several databases, and lead users to different servers.
+// serversOf returns the servers of a host, one for each address. A server that is known stays the same. A proxy of
+// connections can have several databases, and lead users to different servers.
 func (g *Gate) serversOf(ctx context.Context, host *pgx.ConnConfig) (list []*server) {
 	prefix := fmt.Sprintf("%s %q %q ", net.JoinHostPort(host.Host, strconv.Itoa(int(host.Port))), host.Database, host.User)
 	addresses, err := addresses(ctx, host.Host)
 	if err != nil {
 		g.config.Log.Warn().Err(err).Str("host", host.Host).Msg("looking up a reader's database failed")
-		if known := slices.DeleteFunc(slices.Clone(g.servers), func(s *server) bool { return !strings.HasPrefix(s.name, prefix) }); len(known) > 0 {
+		other := func(s *server) bool { return !strings.HasPrefix(s.name, prefix) }
+		if known := slices.DeleteFunc(slices.Clone(g.servers), other); len(known) > 0 {
 			return known
 		}
 		addresses = []string{host.Host} // the query fails, and holds notices

@@ -155,7 +155,8 @@ func TestGate_ReplacesABrokenConnection(t *testing.T) {
 	})
 }
 
-// What an earlier stream made fetchable is released when all databases have the projection of the stream that replaced it.
+// What an earlier stream made fetchable is released when all databases have the projection of the stream that replaced
+// it.
 func TestGate_ReplacedStream(t *testing.T) {
 	t.Parallel()
 	fast, slow := schematest.New(t), schematest.New(t)

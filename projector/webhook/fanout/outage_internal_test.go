@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// A server is ignored once its questions have failed for a minute, and while they fail. Nobody asks while no notice is held.
+// A server is ignored once its questions have failed for a minute, and while they fail. Nobody asks while no notice is
+// held.
 func TestOutage_Ignored(t *testing.T) {
 	const minute = time.Minute
 	every := func(first, last, step int) (list []int) {

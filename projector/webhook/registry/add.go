@@ -22,7 +22,8 @@ type Candidate struct {
 	plain    webhook.Secret
 }
 
-// NewCandidate returns a candidate with a new secret, sealed by the vault. The URL is one that was checked. The error is an [*InvalidError].
+// NewCandidate returns a candidate with a new secret, sealed by the vault. The URL is one that was checked. The error
+// is an [*InvalidError].
 func NewCandidate(name, url string, target Target, kinds []webhook.Kind, concurrency int, v *vault.Vault) (Candidate, error) {
 	c := Candidate{
 		id: uuid.New(), secret: uuid.New(), plain: webhook.NewSecret(),
@@ -51,8 +52,8 @@ const (
 		where not exists (select from webhook.period where until is null)`
 )
 
-// Register stores an endpoint in the state [Adding]. From then on projectors record what becomes fetchable. [Registry.Activate] must follow:
-// it needs a sequence of the stream that was asked for after this commit.
+// Register stores an endpoint in the state [Adding]. From then on projectors record what becomes fetchable.
+// [Registry.Activate] must follow: it needs a sequence of the stream that was asked for after this commit.
 func (r *Registry) Register(ctx context.Context, c Candidate) error {
 	return r.inTx(ctx, func(tx pgx.Tx) error {
 		if err := excludeFanOuts(ctx, tx); err != nil { // nor does a removal close the period now
@@ -103,8 +104,8 @@ const (
 // errNotAdding says that an endpoint was removed between its registration and its activation.
 var errNotAdding = errors.New("the webhook endpoint was removed while it was added")
 
-// Activate makes an endpoint receive the events after an origin. A fan-out that ran since the registration may have created deliveries of
-// earlier events, and of a stream that was replaced before, which are deleted.
+// Activate makes an endpoint receive the events after an origin. A fan-out that ran since the registration may have
+// created deliveries of earlier events, and of a stream that was replaced before, which are deleted.
 func (r *Registry) Activate(ctx context.Context, id uuid.UUID, o Origin) error {
 	return r.inTx(ctx, func(tx pgx.Tx) error {
 		if err := excludeFanOuts(ctx, tx); err != nil {

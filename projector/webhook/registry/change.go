@@ -147,11 +147,13 @@ func interrupted(id uuid.UUID) error {
 const (
 	resumeSQL = `
 		update webhook.endpoint
-		set state = 'active', reason = null, stopped_at = null, failures = 0, failing_since = null, probe_at = null, slots = null
+		set
+		  state = 'active', reason = null, stopped_at = null,
+		  failures = 0, failing_since = null, probe_at = null, slots = null
 		where id = $1`
 
-	// dueSQL gives waiting deliveries back the time for which the endpoint was stopped, since $2. Where no attempt was made, that of the last
-	// one follows from due_at. All are due now, except for replayed ones, which stay apart.
+	// dueSQL gives waiting deliveries back the time for which the endpoint was stopped, since $2. Where no attempt was
+	// made, that of the last one follows from due_at. All are due now, except for replayed ones, which stay apart.
 	dueSQL = `
 		update webhook.delivery
 		set
@@ -163,8 +165,8 @@ const (
 		where endpoint_id = $1`
 )
 
-// Resume sends what waits for a paused or disabled endpoint, the oldest first. An active one is left as it is. The error wraps [ErrState] in
-// the other states.
+// Resume sends what waits for a paused or disabled endpoint, the oldest first. An active one is left as it is. The
+// error wraps [ErrState] in the other states.
 func (r *Registry) Resume(ctx context.Context, id uuid.UUID) error {
 	return r.change(ctx, id, func(tx pgx.Tx, before settings) error {
 		switch before.State {
@@ -214,8 +216,8 @@ func skip(ctx context.Context, tx pgx.Tx, id uuid.UUID) (int64, error) {
 	return tag.RowsAffected(), nil
 }
 
-// SkipAndResume skips the waiting deliveries of a paused or disabled endpoint, then resumes it. It calls onSkipped after each slice and
-// returns how many deliveries it has skipped, also with an error: those stay skipped.
+// SkipAndResume skips the waiting deliveries of a paused or disabled endpoint, then resumes it. It calls onSkipped
+// after each slice and returns how many deliveries it has skipped, also with an error: those stay skipped.
 func (r *Registry) SkipAndResume(ctx context.Context, id uuid.UUID, onSkipped func(total int64)) (total int64, err error) {
 	for done := false; !done; {
 		err := r.change(ctx, id, func(tx pgx.Tx, before settings) error {
@@ -257,8 +259,9 @@ const (
 		  and not exists (select from webhook.endpoint where state <> 'removed')`
 )
 
-// Remove removes an endpoint, skips what waits for it, and returns how many deliveries it has skipped. With the last endpoint, the recording
-// of notices ends. Removing an endpoint twice is no error: it goes on where the first command was interrupted.
+// Remove removes an endpoint, skips what waits for it, and returns how many deliveries it has skipped. With the last
+// endpoint, the recording of notices ends. Removing an endpoint twice is no error: it goes on where the first command
+// was interrupted.
 func (r *Registry) Remove(ctx context.Context, id uuid.UUID, onSkipped func(total int64)) (total int64, err error) {
 	err = r.inTx(ctx, func(tx pgx.Tx) error {
 		if err := excludeFanOuts(ctx, tx); err != nil { // one that runs could create another delivery
@@ -310,7 +313,8 @@ type rotation struct {
 	Overlap string    `json:"overlap"`
 }
 
-// Rotate gives an endpoint a new secret, sealed by the vault. The former ones expire after the overlap, and at once if it is zero.
+// Rotate gives an endpoint a new secret, sealed by the vault. The former ones expire after the overlap, and at once if
+// it is zero.
 func (r *Registry) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duration, v *vault.Vault) (webhook.Secret, error) {
 	if overlap < 0 || overlap > maxOverlap {
 		return webhook.Secret{}, &InvalidError{fmt.Sprintf("the overlap must be from 0s to %gh", maxOverlap.Hours())}
@@ -323,7 +327,7 @@ func (r *Registry) Rotate(ctx context.Context, id uuid.UUID, overlap time.Durati
 		case err != nil:
 			return fmt.Errorf("expire secrets: %w", err)
 		case overlap > 0 && tag.RowsAffected() >= maxSecrets:
-			return fmt.Errorf("rotate secret: %d secrets are valid already: wait until some have expired, or use --overlap 0s", maxSecrets)
+			return fmt.Errorf("rotate secret: %d secrets are valid already: wait until some expire, or use --overlap 0s", maxSecrets)
 		}
 		if _, err := tx.Exec(ctx, insertSecretSQL, secret, id, sealed.Data, sealed.KeyID); err != nil {
 			return fmt.Errorf("rotate secret: %w", err)

@@ -70,8 +70,8 @@ type Query struct {
 //go:embed deliveries.sql
 var deliveriesSQL string
 
-// Deliveries returns the newest deliveries of a query, the newest first, and whether there are more. The error is [ErrUnknownEndpoint] if no
-// endpoint has the id.
+// Deliveries returns the newest deliveries of a query, the newest first, and whether there are more. The error is
+// [ErrUnknownEndpoint] if no endpoint has the id.
 func (r *Registry) Deliveries(ctx context.Context, q Query) (list []Delivery, more bool, err error) {
 	list, err = collect[Delivery](ctx, r, deliveriesSQL, q.Endpoint, q.State, q.Since, q.Kind, q.CallSid, q.Limit+1)
 	if err == nil && len(list) == 0 {
@@ -107,7 +107,8 @@ const (
 		  and state = $2
 		  and finished_at >= $3`
 
-	// removedAmongSQL keeps the endpoints of deliveries from being removed meanwhile: a removal would not skip what is added after it.
+	// removedAmongSQL keeps the endpoints of deliveries from being removed meanwhile: a removal would not skip what is
+	// added after it.
 	removedAmongSQL = `
 		select id
 		from (
@@ -127,8 +128,8 @@ const (
 //go:embed redeliver.sql
 var redeliverSQL string
 
-// Redeliver sends deliveries again: the same events, with all attempts. Those that wait are due now. The error wraps [ErrUnknownDelivery], or
-// [ErrState] for deliveries of a removed endpoint; nothing was changed then.
+// Redeliver sends deliveries again: the same events, with all attempts. Those that wait are due now. The error wraps
+// [ErrUnknownDelivery], or [ErrState] for deliveries of a removed endpoint; nothing was changed then.
 func (r *Registry) Redeliver(ctx context.Context, ids []int64) (count int, err error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	err = r.inTx(ctx, func(tx pgx.Tx) error { return r.redeliver(ctx, tx, ids) })
@@ -199,9 +200,9 @@ type replayed struct {
 	Deliveries int64          `json:"deliveries"`
 }
 
-// Replay creates deliveries of all notices in a range, whether they were delivered before or not, and returns their number. With dryRun it
-// only counts. Which phone systems the target covers is looked up now. The error wraps [ErrNotKept], or is an [*InvalidError] where a kind is none
-// of the endpoint's.
+// Replay creates deliveries of all notices in a range, whether they were delivered before or not, and returns their
+// number. With dryRun it only counts. Which phone systems the target covers is looked up now. The error wraps
+// [ErrNotKept], or is an [*InvalidError] where a kind is none of the endpoint's.
 func (r *Registry) Replay(ctx context.Context, p Replay, dryRun bool) (count int64, err error) {
 	err = r.change(ctx, p.Endpoint, func(tx pgx.Tx, before settings) error {
 		if err := p.complete(before); err != nil {
@@ -242,7 +243,8 @@ func (p *Replay) complete(s settings) error {
 	}
 	for _, kind := range p.Kinds {
 		if !slices.Contains(s.Kinds, kind) {
-			return &InvalidError{fmt.Sprintf("the endpoint is not registered for %s: change that first by 'webhooks set --kinds'", kind)}
+			return &InvalidError{fmt.Sprintf(
+				"the endpoint is not registered for %s: change that first by 'webhooks set --kinds'", kind)}
 		}
 	}
 	if !p.Since.Before(p.Until) {

@@ -60,8 +60,8 @@ func (r *Registry) Try(ctx context.Context, id uuid.UUID, kind webhook.Kind, onW
 	return r.awaitTrial(ctx, trial, onWait)
 }
 
-// TryCandidate is Try for an endpoint that is not registered yet. The test has the id that the endpoint will have, for which its secret is
-// sealed. So a candidate can be tried once at a time.
+// TryCandidate is Try for an endpoint that is not registered yet. The test has the id that the endpoint will have, for
+// which its secret is sealed. So a candidate can be tried once at a time.
 func (r *Registry) TryCandidate(ctx context.Context, c Candidate, onWait func()) (Trial, error) {
 	_, err := r.pool.Exec(ctx, insertTrialSQL, c.id, c.settings.URL, webhook.Test, nil, c.secret, c.sealed.Data, c.sealed.KeyID)
 	if err != nil {

@@ -55,13 +55,15 @@ func (v *Vault) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "webhook 
 // MarshalText returns a label.
 func (v *Vault) MarshalText() ([]byte, error) { return []byte("webhook vault"), nil }
 
-// Seal encrypts a secret for its row: only with the same ids of endpoint and secret can it be opened. Sealing twice returns different data.
+// Seal encrypts a secret for its row: only with the same ids of endpoint and secret can it be opened. Sealing twice
+// returns different data.
 func (v *Vault) Seal(endpoint, secret uuid.UUID, plain []byte) Sealed {
 	key := v.keys[0]
 	return Sealed{KeyID: key.id, Data: (*key.aead).Seal(nil, nil, plain, row(endpoint, secret))}
 }
 
-// Open decrypts a secret. Its errors wrap [ErrUnknownKey] or [ErrInvalid], name the row, and contain neither keys nor secrets.
+// Open decrypts a secret. Its errors wrap [ErrUnknownKey] or [ErrInvalid], name the row, and contain neither keys nor
+// secrets.
 func (v *Vault) Open(endpoint, secret uuid.UUID, sealed Sealed) ([]byte, error) {
 	i := slices.IndexFunc(v.keys, func(k Key) bool { return k.id == sealed.KeyID })
 	if i < 0 {
@@ -80,14 +82,15 @@ func row(endpoint, secret uuid.UUID) []byte { return slices.Concat(endpoint[:], 
 // MinSecret is the smallest length of a key's secret in bytes.
 const MinSecret = 32
 
-// Key encrypts and decrypts secrets. It is a setting of the programs and never in the database. It prints as its id. The zero Key is not
-// a key.
+// Key encrypts and decrypts secrets. It is a setting of the programs and never in the database. It prints as its id.
+// The zero Key is not a key.
 type Key struct {
 	id   string
 	aead *cipher.AEAD // a pointer, so that printing a struct that contains a Key shows only an address
 }
 
-// NewKey derives a key from a secret of [MinSecret] bytes or more (HKDF, RFC 5869). The error does not contain any of the secret.
+// NewKey derives a key from a secret of [MinSecret] bytes or more (HKDF, RFC 5869). The error does not contain any of
+// the secret.
 func NewKey(secret []byte) (Key, error) {
 	if len(secret) < MinSecret {
 		return Key{}, fmt.Errorf("webhook key: the secret has %d bytes: use at least %d", len(secret), MinSecret)
