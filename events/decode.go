@@ -73,15 +73,15 @@ func (d *Decoder) structured(o *object) {
 
 // data reads the entity's state or deletion. typeAt is the pointer to the type.
 func (d *Decoder) data(ceType, typeAt string, o *object) {
-	entity, deleted, ok := parseType(ceType)
+	r, deleted, ok := parseType(ceType)
 	if !ok {
 		d.problems.add(typeAt, "must be callboard.<entity>.changed or callboard.<entity>.deleted of a known entity")
 		return
 	}
 	if deleted {
-		d.event.Identity = readDeletion(entity, o)
+		d.event.Identity = r.readDeletion(o)
 	} else {
-		d.event.State = readState(entity, o)
+		d.event.State = r.read(o)
 		d.event.Identity = d.event.State.Identity()
 	}
 }
@@ -92,6 +92,7 @@ func (d *Decoder) checkSubject(at string) {
 		return
 	}
 	system, entity, ok := subjectParts(d.message.Subject)
+	r, _ := registered(d.event.Entity)
 	switch {
 	case !ok:
 		d.problems.add(at, "must be phones.<system>.<entity>")
@@ -99,7 +100,7 @@ func (d *Decoder) checkSubject(at string) {
 		d.problems.add(at, "names another entity than the event's type")
 	case !isSystemToken(system, d.event.System):
 		d.problems.add(at, "names another phone system than the data")
-	case d.event.System == uuid.Nil && d.event.Entity != EntityGroup && d.event.Entity != EntityClassification:
+	case d.event.System == uuid.Nil && !r.global:
 		d.problems.add(at, "only groups and classifications are global")
 	}
 }

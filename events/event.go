@@ -1,41 +1,9 @@
 package events
 
 import (
-	"slices"
 	"strings"
 	"time"
 )
-
-// Entity is a kind of event, as subjects and the ce-type name it.
-type Entity string
-
-// The entities.
-const (
-	EntityPhoneSystem    Entity = "phone-system"
-	EntityGroup          Entity = "group"
-	EntityAgentConfig    Entity = "agent-config"
-	EntityExtension      Entity = "extension"
-	EntityPhone          Entity = "phone"
-	EntityPhoneNumber    Entity = "phone-number"
-	EntityCallGroup      Entity = "call-group"
-	EntityCallMenu       Entity = "call-menu"
-	EntityRepresentative Entity = "representative"
-	EntityClassification Entity = "classification"
-	EntityCall           Entity = "call"
-	EntityTranscript     Entity = "transcript"
-	EntityRecording      Entity = "recording"
-	EntityAnalysis       Entity = "analysis"
-	EntityVoicemail      Entity = "voicemail"
-)
-
-// Entities returns all entities. An entity comes before the entities that refer to it.
-func Entities() []Entity {
-	return []Entity{
-		EntityPhoneSystem, EntityGroup, EntityExtension, EntityPhone, EntityPhoneNumber, EntityAgentConfig, EntityCallGroup,
-		EntityCallMenu, EntityRepresentative, EntityClassification, EntityCall, EntityTranscript,
-		EntityRecording, EntityAnalysis, EntityVoicemail,
-	}
-}
 
 // Event is one change of one entity.
 type Event struct {
@@ -70,16 +38,15 @@ const (
 )
 
 // parseType parses a ce-type; ok is false if it is not the type of a known entity.
-func parseType(ceType string) (entity Entity, deleted, ok bool) {
+func parseType(ceType string) (r registration, deleted, ok bool) {
 	rest, ok := strings.CutPrefix(ceType, typePrefix)
 	if !ok {
-		return "", false, false
+		return r, false, false
 	}
 	name, deleted := strings.CutSuffix(rest, deletedSuffix)
 	if !deleted {
 		name, ok = strings.CutSuffix(rest, changedSuffix)
 	}
-	return Entity(name), deleted, ok && known(Entity(name))
+	r, known := registered(Entity(name))
+	return r, deleted, ok && known
 }
-
-func known(entity Entity) bool { return slices.Contains(Entities(), entity) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -189,38 +190,17 @@ func Encode(e Event) (Message, error) {
 	return m, err
 }
 
-// deletion is the data of a "deleted" event. Of the key's members, only those of the entity are written.
-type deletion struct {
-	ID            Null[uuid.UUID] `json:"id,omitzero"`
-	RecordingSid  string          `json:"recordingSid,omitempty"`
-	CallID        Null[uuid.UUID] `json:"callId,omitzero"`
-	VoicemailID   Null[uuid.UUID] `json:"voicemailId,omitzero"`
-	Kind          string          `json:"kind,omitempty"`
-	Code          string          `json:"code,omitempty"`
-	PhoneSystemID Null[uuid.UUID] `json:"phoneSystemId,omitzero"`
-	Version       int64           `json:"version"`
-}
-
 func encodeData(e Event) ([]byte, error) {
 	if !e.Deleted() {
 		return json.Marshal(e.State, json.Deterministic(true))
 	}
+	r, ok := registered(e.Entity)
+	if !ok {
+		return nil, fmt.Errorf("the entity %q is unknown", e.Entity)
+	}
 	d := deletion{Version: e.Version, PhoneSystemID: Null[uuid.UUID]{e.System, e.System != uuid.Nil}}
-	switch e.Entity {
-	case EntityTranscript:
-		owner, _ := ParseOwnerRow(e.Key)
-		d.CallID = Null[uuid.UUID]{owner.ID, owner.Entity == EntityCall}
-		d.VoicemailID = Null[uuid.UUID]{owner.ID, owner.Entity == EntityVoicemail}
-	case EntityRecording:
-		d.RecordingSid = e.Key
-	case EntityClassification:
-		d.Kind, d.Code, _ = strings.Cut(e.Key, "/")
-	default:
-		id, err := uuid.Parse(e.Key)
-		if err != nil {
-			return nil, err
-		}
-		d.ID = Some(id)
+	if err := r.writeKey(e.Key, &d); err != nil {
+		return nil, err
 	}
 	return json.Marshal(d)
 }

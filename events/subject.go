@@ -69,7 +69,8 @@ func SubjectPartition(subject string) (partition int, ok bool) {
 // SubjectEntity returns the entity that a subject names; ok is false if it names no known one.
 func SubjectEntity(subject string) (entity Entity, ok bool) {
 	_, token, ok := subjectParts(subject)
-	return Entity(token), ok && known(Entity(token))
+	_, known := registered(Entity(token))
+	return Entity(token), ok && known
 }
 
 // isSystemToken reports whether token is the subject token of a system.
