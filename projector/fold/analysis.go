@@ -12,30 +12,32 @@ const (
 	representativeNotAnalyzed = "not_analyzed"
 )
 
-func (a Analysis) version() int64 { return a.Version }
-
-func (a Analysis) ownerRow() events.OwnerRow {
-	return events.OwnerRow{Entity: events.EntityCall, ID: a.CallID}
-}
+func (a Analysis) owner() OwnerRowKey { return callOwnerRow(Key{a.System, a.CallID}) }
 
 func (s *State) analyses() facetTable[Key, Analysis] {
-	return facetTable[Key, Analysis]{&s.Analyses, &s.analysesOf, s.countAnalysis}
+	return newFacetTable(&s.Analyses, &s.analysesOf, s.countAnalysis)
 }
 
-// LoadAnalysis adds an analysis as the database has it.
-func (s *State) LoadAnalysis(row Analysis) {
-	s.Analyses.Load(row.Key, row)
-	s.analysesOf.add(OwnerRowKey{row.System, row.ownerRow()}, row.Key)
+func (s *State) wantAnalysis(e events.Event) {
+	s.Analyses.want(keyOf(e.Identity))
+	a, ok := e.State.(*events.Analysis)
+	if !ok {
+		return
+	}
+	s.wantOwnerRow(callOwnerRow(Key{e.System, a.CallID}))
+	if a.Representative != nil {
+		s.wantReference(e.System, events.EntityRepresentative, a.Representative.ID)
+	}
 }
 
 func (s *State) foldAnalysis(e events.Event, at events.Time) (Outcome, error) {
-	return foldFacet(s, s.analyses(), keyOf(e), e, at, func() Analysis { return s.analysis(e.State.(*events.Analysis)) })
+	return foldFacet(s, s.analyses(), keyOf(e.Identity), e, at, func() Analysis { return s.analysis(e.State.(*events.Analysis)) })
 }
 
 func (s *State) analysis(a *events.Analysis) Analysis {
 	row := Analysis{
 		Key:          Key{a.PhoneSystemID, a.ID},
-		Version:      a.Version,
+		Versioned:    Versioned{a.Version},
 		CallID:       a.CallID,
 		CallSid:      a.CallSid,
 		Status:       a.Status,
@@ -87,7 +89,7 @@ func (s *State) countAnalysis(row Analysis, by int64) {
 // newestFindings returns the findings that a call shows: of the newest completed analysis by (createdAt, id).
 func (s *State) newestFindings(call OwnerRowKey) Findings {
 	newest, found := Analysis{}, false
-	for _, row := range s.Analyses.existing(s.analysesOf[call]) {
+	for _, row := range s.analyses().of(call) {
 		if row.Status != events.AnalysisCompleted {
 			continue
 		}

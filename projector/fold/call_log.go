@@ -11,45 +11,45 @@ import (
 // CallLog is a row of call_log: everything that a report shows of one call, except display names and transcript text.
 type CallLog struct {
 	Key
-	Version   int64
-	UpdatedAt events.Time
+	Version   int64       `db:"version"`
+	UpdatedAt events.Time `db:"updated_at"`
 	CallFacet
-	Transcription     Transcription
-	RecordingSid      events.Null[string]
-	RecordingDuration events.Null[int64]
+	Transcription     Transcription       `db:"transcription_status,transcript_digest,transcript_text_bytes,transcript_turns_bytes"`
+	RecordingSid      events.Null[string] `db:"recording_sid"`
+	RecordingDuration events.Null[int64]  `db:"recording_duration"`
 	Findings
 }
 
 // CallFacet is the part of a call's row that comes from the call's own events.
 type CallFacet struct {
-	CallSid               string
-	ParentCallSid         events.Null[string]
-	Direction             string
-	Status                string
-	Outcome               events.Null[string]
-	From                  events.Null[string]
-	FromDisplay           events.Null[string]
-	FromNumber            events.Null[string]
-	FromName              events.Null[string]
-	To                    events.Null[string]
-	ToDisplay             events.Null[string]
-	ToNumber              events.Null[string]
-	ForwardedFrom         events.Null[string]
-	CreatedAt             events.Time
-	StartTime             events.Null[events.Time]
-	EndTime               events.Null[events.Time]
-	Duration              events.Null[int64]
-	CallGroupID           events.Null[uuid.UUID]
-	AnsweredByExtensionID events.Null[uuid.UUID]
-	FromExtensionID       events.Null[uuid.UUID]
-	IsEmergency           bool
-	RouteSummary          events.Null[string]
-	CallOutcomeCode       events.Null[string]
-	IsConverted           bool
-	ConversionValue       events.Null[string]
-	OutcomeSource         events.Null[string]
-	IsEdited              bool
-	Tags                  string // JSON text
+	CallSid               string                   `db:"call_sid"`
+	ParentCallSid         events.Null[string]      `db:"parent_call_sid"`
+	Direction             string                   `db:"direction"`
+	Status                string                   `db:"status"`
+	Outcome               events.Null[string]      `db:"outcome"`
+	From                  events.Null[string]      `db:"from_party"`
+	FromDisplay           events.Null[string]      `db:"from_display"`
+	FromNumber            events.Null[string]      `db:"from_number"`
+	FromName              events.Null[string]      `db:"from_name"`
+	To                    events.Null[string]      `db:"to_party"`
+	ToDisplay             events.Null[string]      `db:"to_display"`
+	ToNumber              events.Null[string]      `db:"to_number"`
+	ForwardedFrom         events.Null[string]      `db:"forwarded_from"`
+	CreatedAt             events.Time              `db:"created_at"`
+	StartTime             events.Null[events.Time] `db:"start_time"`
+	EndTime               events.Null[events.Time] `db:"end_time"`
+	Duration              events.Null[int64]       `db:"duration"`
+	CallGroupID           events.Null[uuid.UUID]   `db:"call_group_id"`
+	AnsweredByExtensionID events.Null[uuid.UUID]   `db:"answered_by_extension_id"`
+	FromExtensionID       events.Null[uuid.UUID]   `db:"from_extension_id"`
+	IsEmergency           bool                     `db:"is_emergency"`
+	RouteSummary          events.Null[string]      `db:"route_summary"`
+	CallOutcomeCode       events.Null[string]      `db:"call_outcome_code"`
+	IsConverted           bool                     `db:"is_converted"`
+	ConversionValue       events.Null[string]      `db:"conversion_value"`
+	OutcomeSource         events.Null[string]      `db:"outcome_source"`
+	IsEdited              bool                     `db:"is_edited"`
+	Tags                  JSON                     `db:"tags"`
 }
 
 func callFacet(c *events.Call) CallFacet {
@@ -99,25 +99,36 @@ func (c CallFacet) extensions() []uuid.UUID {
 	return nil
 }
 
+// wantCall asks for a call, and for the tombstones of what it refers to.
+func (s *State) wantCall(e events.Event) {
+	s.wantOwnerRow(callOwnerRow(keyOf(e.Identity)))
+	if call, ok := e.State.(*events.Call); ok {
+		s.wantReference(e.System, events.EntityCallGroup, call.CallGroupID)
+		s.wantReference(e.System, events.EntityExtension, call.AnsweredByExtensionID)
+		s.wantReference(e.System, events.EntityExtension, call.FromExtensionID)
+	}
+}
+
 // foldCall applies an event of the call itself.
-func (s *State) foldCall(e events.Event, at events.Time) Outcome {
-	key := keyOf(e)
+func (s *State) foldCall(e events.Event, at events.Time) (Outcome, error) {
+	key := keyOf(e.Identity)
 	if s.callDeleted(e.System, key.ID) {
-		return Ignored
+		return Ignored, nil
 	}
 	before, existed := s.CallLogs.Get(key)
 	if e.Version <= before.Version {
-		return staleOr(e.Version == before.Version && (e.Deleted() || callFacet(e.State.(*events.Call)) != before.CallFacet))
+		changed := e.Version == before.Version && (e.Deleted() || callFacet(e.State.(*events.Call)) != before.CallFacet)
+		return staleOr(changed), nil
 	}
 	if e.Deleted() {
 		s.removeCall(key, before, existed, e)
-		return Applied
+		return Applied, nil
 	}
 	next := before
 	next.Key, next.Version, next.CallFacet = key, e.Version, callFacet(e.State.(*events.Call))
 	s.replaceCall(before, existed, next, at)
 	s.setCallSid(callOwnerRow(key), next.CallSid)
-	return Applied
+	return Applied, nil
 }
 
 func callOwnerRow(call Key) OwnerRowKey {
@@ -141,12 +152,12 @@ func (s *State) replaceCall(before CallLog, existed bool, next CallLog, at event
 		s.recomputeCall(next, at)
 		return
 	}
-	analyses := s.analysesOf[callOwnerRow(next.Key)]
-	for _, row := range s.Analyses.existing(analyses) {
+	analyses := s.analyses().of(callOwnerRow(next.Key))
+	for _, row := range analyses {
 		s.countAnalysis(row, -1)
 	}
 	s.recomputeCall(next, at)
-	for key, row := range s.Analyses.existing(analyses) {
+	for key, row := range analyses {
 		row.Listed = true
 		s.Analyses.Put(key, row)
 		s.countAnalysis(row, +1)

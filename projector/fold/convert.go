@@ -12,7 +12,7 @@ import (
 // The functions below return the row for the state of an event. Nested values become JSON text in the contract's form.
 
 func phoneSystem(p *events.PhoneSystem) PhoneSystem {
-	return PhoneSystem{ID: p.ID, Version: p.Version, Name: p.Name, OrganizationID: p.OrganizationID}
+	return PhoneSystem{ID: p.ID, Versioned: Versioned{p.Version}, Name: p.Name, OrganizationID: p.OrganizationID}
 }
 
 func group(g *events.Group) Group {
@@ -20,13 +20,13 @@ func group(g *events.Group) Group {
 	for i, id := range g.PhoneSystemIDs {
 		ids[i] = id.String()
 	}
-	return Group{ID: g.ID, Version: g.Version, Name: g.Name, PhoneSystemIDs: strings.Join(ids, ",")}
+	return Group{ID: g.ID, Versioned: Versioned{g.Version}, Name: g.Name, PhoneSystemIDs: IDList(strings.Join(ids, ","))}
 }
 
 func extension(e *events.Extension) Extension {
 	return Extension{
 		Key:               Key{e.PhoneSystemID, e.ID},
-		Version:           e.Version,
+		Versioned:         Versioned{e.Version},
 		Number:            e.Number,
 		Name:              e.Name,
 		Status:            e.Status,
@@ -41,7 +41,7 @@ func extension(e *events.Extension) Extension {
 func callGroup(g *events.CallGroup) CallGroup {
 	return CallGroup{
 		Key:               Key{g.PhoneSystemID, g.ID},
-		Version:           g.Version,
+		Versioned:         Versioned{g.Version},
 		Name:              g.Name,
 		Number:            g.Number,
 		Status:            g.Status,
@@ -57,7 +57,7 @@ func callGroup(g *events.CallGroup) CallGroup {
 func phone(p *events.Phone) Phone {
 	return Phone{
 		Key:           Key{p.PhoneSystemID, p.ID},
-		Version:       p.Version,
+		Versioned:     Versioned{p.Version},
 		Name:          p.Name,
 		Status:        p.Status,
 		CreatedAt:     p.CreatedAt,
@@ -75,7 +75,7 @@ func phone(p *events.Phone) Phone {
 func phoneNumber(n *events.PhoneNumber) PhoneNumber {
 	return PhoneNumber{
 		Key:         Key{n.PhoneSystemID, n.ID},
-		Version:     n.Version,
+		Versioned:   Versioned{n.Version},
 		PhoneNumber: n.PhoneNumber,
 		Label:       n.Label,
 		Status:      n.Status,
@@ -90,7 +90,7 @@ func phoneNumber(n *events.PhoneNumber) PhoneNumber {
 func agentConfig(a *events.AgentConfig) AgentConfig {
 	return AgentConfig{
 		Key:         Key{a.PhoneSystemID, a.ID},
-		Version:     a.Version,
+		Versioned:   Versioned{a.Version},
 		Name:        a.Name,
 		AgentNumber: a.AgentNumber,
 		Status:      a.Status,
@@ -102,7 +102,7 @@ func agentConfig(a *events.AgentConfig) AgentConfig {
 func callMenu(m *events.CallMenu) CallMenu {
 	return CallMenu{
 		Key:                    Key{m.PhoneSystemID, m.ID},
-		Version:                m.Version,
+		Versioned:              Versioned{m.Version},
 		Name:                   m.Name,
 		Status:                 m.Status,
 		CreatedAt:              m.CreatedAt,
@@ -125,7 +125,7 @@ func references(kind string, system uuid.UUID, ids []uuid.UUID) []events.Referen
 func classification(c *events.Classification) Classification {
 	return Classification{
 		ClassificationKey: ClassificationKey{c.PhoneSystemID.Value, c.Kind, c.Code},
-		Version:           c.Version,
+		Versioned:         Versioned{c.Version},
 		Label:             c.Label,
 		Status:            c.Status,
 		Score:             c.Score,
@@ -136,7 +136,7 @@ func classification(c *events.Classification) Classification {
 func representative(r *events.Representative) Representative {
 	return Representative{
 		Key:       Key{r.PhoneSystemID, r.ID},
-		Version:   r.Version,
+		Versioned: Versioned{r.Version},
 		Name:      r.Name,
 		Status:    r.Status,
 		UpdatedAt: r.UpdatedAt,
@@ -146,7 +146,7 @@ func representative(r *events.Representative) Representative {
 func voicemail(v *events.Voicemail) Voicemail {
 	return Voicemail{
 		Key:          Key{v.PhoneSystemID, v.ID},
-		Version:      v.Version,
+		Versioned:    Versioned{v.Version},
 		CallSid:      v.CallSid,
 		From:         v.From.Value,
 		FromName:     v.FromName,
@@ -161,7 +161,7 @@ func voicemail(v *events.Voicemail) Voicemail {
 }
 
 // jsonArray encodes a list as JSON text in the contract's form; an empty list is "[]".
-func jsonArray[T any](list []T) string {
+func jsonArray[T any](list []T) JSON {
 	if len(list) == 0 {
 		return "[]"
 	}
@@ -169,18 +169,18 @@ func jsonArray[T any](list []T) string {
 }
 
 // jsonObject encodes a value as JSON text in the contract's form, or null.
-func jsonObject[T any](value *T) events.Null[string] {
+func jsonObject[T any](value *T) events.Null[JSON] {
 	if value == nil {
-		return events.Null[string]{}
+		return events.Null[JSON]{}
 	}
 	return events.Some(jsonText(value))
 }
 
 // jsonText panics where a value cannot be encoded. That does not happen: Decode refuses what JSON cannot represent.
-func jsonText(value any) string {
+func jsonText(value any) JSON {
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic("fold: encode a decoded value: " + err.Error())
 	}
-	return string(text)
+	return JSON(text)
 }

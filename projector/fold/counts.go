@@ -41,9 +41,9 @@ func (d *Deltas[K]) add(by int64, keys ...K) {
 
 // statusCountKeys returns the counters of a row in a list that can be filtered by status.
 func statusCountKeys(system uuid.UUID, list, status string, createdAt events.Time) []CountKey {
-	keys := []CountKey{{System: system, List: list, Day: createdAt.Day()}}
+	keys := []CountKey{{System: system, List: list, Day: Day(createdAt.Day())}}
 	if status != "" {
-		keys = append(keys, CountKey{System: system, List: list, Subset: status, Day: createdAt.Day()})
+		keys = append(keys, CountKey{System: system, List: list, Subset: status, Day: Day(createdAt.Day())})
 	}
 	return keys
 }
@@ -57,7 +57,7 @@ type perExtension struct {
 // countPerExtension changes the counters of a row by +1 or -1, both in the whole list and for each of the extensions, and adds
 // the row to the index or deletes it there.
 func (s *State) countPerExtension(p perExtension, key Key, createdAt events.Time, extensions []uuid.UUID, by int64) {
-	day := createdAt.Day()
+	day := Day(createdAt.Day())
 	s.Counts.add(by, CountKey{System: key.System, List: p.list, Day: day})
 	for _, extension := range extensions {
 		s.Counts.add(by, CountKey{System: key.System, List: p.list, Subset: extension.String(), Day: day})

@@ -25,14 +25,6 @@ func (r Classification) displayed() displayed {
 	return displayed{exists: true, name: r.Label, score: r.Score}
 }
 
-func (r PhoneSystem) displayed() displayed { return displayed{} }
-func (r Group) displayed() displayed       { return displayed{} }
-func (r Phone) displayed() displayed       { return displayed{} }
-func (r PhoneNumber) displayed() displayed { return displayed{} }
-func (r AgentConfig) displayed() displayed { return displayed{} }
-func (r CallMenu) displayed() displayed    { return displayed{} }
-func (r Voicemail) displayed() displayed   { return displayed{} }
-
 // isReferredTo tells whether calls refer to entities of a kind by id, so that a report shows null after a deletion.
 func isReferredTo(entity events.Entity) bool {
 	return entity == events.EntityExtension || entity == events.EntityCallGroup || entity == events.EntityRepresentative

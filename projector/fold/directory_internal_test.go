@@ -10,7 +10,7 @@ import (
 func TestDisplayed_HasEveryField(t *testing.T) {
 	hidden := []string{
 		"Key", "ClassificationKey", // identities: with another one it is another row
-		"Version", "Status", "CreatedAt", "UpdatedAt", "AssignedPhones", "Members", "RingPattern", "UnansweredAction", "VoicemailGreeting",
+		"Versioned", "Status", "CreatedAt", "UpdatedAt", "AssignedPhones", "Members", "RingPattern", "UnansweredAction", "VoicemailGreeting",
 	}
 	checkDisplayed[Extension](t, hidden)
 	checkDisplayed[CallGroup](t, hidden)

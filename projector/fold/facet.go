@@ -3,8 +3,6 @@ package fold
 import (
 	"slices"
 
-	"github.com/google/uuid"
-
 	"callboard/events"
 )
 
@@ -12,26 +10,39 @@ import (
 type facet interface {
 	comparable
 	version() int64
-	ownerRow() events.OwnerRow
+	owner() OwnerRowKey
 }
 
 // facetIndex holds the keys of a kind of facet by the call or voicemail that they belong to.
 type facetIndex[K comparable] map[OwnerRowKey][]K
 
-func (x *facetIndex[K]) add(owner OwnerRowKey, key K) {
-	if *x == nil {
-		*x = make(facetIndex[K])
-	}
-	if !slices.Contains((*x)[owner], key) {
-		(*x)[owner] = append((*x)[owner], key)
+func (x facetIndex[K]) add(owner OwnerRowKey, key K) {
+	if !slices.Contains(x[owner], key) {
+		x[owner] = append(x[owner], key)
 	}
 }
 
 // facetTable is the rows of a kind of facet, their index, and the function that changes a row's counters by +1 or -1.
-type facetTable[K, R comparable] struct {
+type facetTable[K comparable, R facet] struct {
 	rows  *Table[K, R]
-	index *facetIndex[K]
+	index facetIndex[K]
 	count func(row R, by int64)
+}
+
+// newFacetTable indexes the loaded rows, when the index is first needed.
+func newFacetTable[K comparable, R facet](rows *Table[K, R], index *facetIndex[K], count func(row R, by int64)) facetTable[K, R] {
+	if *index == nil {
+		*index = make(facetIndex[K])
+		for key, row := range rows.existing(rows.Wanted()) {
+			index.add(row.owner(), key)
+		}
+	}
+	return facetTable[K, R]{rows, *index, count}
+}
+
+// of iterates over the facets of a call or voicemail.
+func (f facetTable[K, R]) of(owner OwnerRowKey) func(yield func(K, R) bool) {
+	return f.rows.existing(f.index[owner])
 }
 
 // foldFacet applies an event of a facet. read returns the row that the event's state gives.
@@ -42,28 +53,28 @@ func foldFacet[K comparable, R facet](
 	tombstone := s.tombstone(e.Identity)
 	if e.Version <= max(before.version(), tombstone.Version) {
 		changed := e.Version == before.version() && (e.Deleted() || read() != before)
-		return staleOr(changed || e.Version == tombstone.Version && !e.Deleted() && s.deletedByEvent(e.System, read().ownerRow())), nil
+		return staleOr(changed || e.Version == tombstone.Version && !e.Deleted() && s.deletedByEvent(read().owner())), nil
 	}
-	known := tombstone.OwnerRow
+	known := OwnerRowKey{e.System, tombstone.OwnerRow}
 	if existed {
-		known = before.ownerRow()
+		known = before.owner()
 	}
 	if e.Deleted() {
 		if existed {
 			f.count(before, -1)
 		}
 		f.rows.Delete(key)
-		s.addTombstone(e.Identity, known)
-		s.recomputeOwner(OwnerRowKey{e.System, known}, at)
+		s.addTombstone(e.Identity, known.OwnerRow)
+		s.recomputeOwner(known, at)
 		return Applied, nil
 	}
 	next := read()
-	if known.Entity != "" && known != next.ownerRow() {
+	owner := next.owner()
+	if known.Entity != "" && known != owner {
 		return 0, errOwnerRowChanged
 	}
-	owner := OwnerRowKey{e.System, next.ownerRow()}
 	if s.ownerRowDeleted(owner) {
-		s.addTombstone(e.Identity, next.ownerRow())
+		s.addTombstone(e.Identity, owner.OwnerRow)
 		return Ignored, nil
 	}
 	s.clearTombstone(e.Identity)
@@ -79,18 +90,18 @@ func foldFacet[K comparable, R facet](
 
 // deletedByEvent tells whether a facet that has a tombstone was deleted by an event of its own. The deletion of its call or voicemail leaves a
 // tombstone too, and an event that arrives again after it is no conflict. A voicemail can be there again, so nothing is known of its facets.
-func (s *State) deletedByEvent(system uuid.UUID, owner events.OwnerRow) bool {
-	return owner.Entity == events.EntityCall && !s.callDeleted(system, owner.ID)
+func (s *State) deletedByEvent(owner OwnerRowKey) bool {
+	return owner.Entity == events.EntityCall && !s.callDeleted(owner.System, owner.ID)
 }
 
 // removeFacetRows removes an owner row's facets of one kind. Their tombstones keep the owner row, which must never change.
 func removeFacetRows[K comparable, R facet](s *State, f facetTable[K, R], owner OwnerRowKey, identity func(K) events.Identity) {
-	for key, row := range f.rows.existing((*f.index)[owner]) {
+	for key, row := range f.of(owner) {
 		f.count(row, -1)
 		f.rows.Delete(key)
 		id := identity(key)
 		id.Version = row.version()
-		s.addTombstone(id, row.ownerRow())
+		s.addTombstone(id, row.owner().OwnerRow)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 
 // fixture is the projection in memory: the rows that a database has between batches.
 type fixture struct {
-	PhoneSystems      map[fold.Key]fold.PhoneSystem
-	Groups            map[fold.Key]fold.Group
+	PhoneSystems      map[uuid.UUID]fold.PhoneSystem
+	Groups            map[uuid.UUID]fold.Group
 	GroupMembers      map[fold.GroupMember]fold.GroupMember
 	Extensions        map[fold.Key]fold.Extension
 	Phones            map[fold.Key]fold.Phone
@@ -71,8 +71,8 @@ func (f *fixture) apply(batch ...timedEvent) []fold.Outcome {
 	for _, n := range result.Notices {
 		f.Told = append(f.Told, n.Notice)
 	}
-	save(f.PhoneSystems, &s.PhoneSystems, func(r fold.PhoneSystem) fold.Key { return fold.Key{System: r.ID, ID: r.ID} })
-	save(f.Groups, &s.Groups, func(r fold.Group) fold.Key { return fold.Key{ID: r.ID} })
+	save(f.PhoneSystems, &s.PhoneSystems, func(r fold.PhoneSystem) uuid.UUID { return r.ID })
+	save(f.Groups, &s.Groups, func(r fold.Group) uuid.UUID { return r.ID })
 	save(f.GroupMembers, &s.GroupMembers, func(r fold.GroupMember) fold.GroupMember { return r })
 	save(f.Extensions, &s.Extensions, func(r fold.Extension) fold.Key { return r.Key })
 	save(f.CallGroups, &s.CallGroups, func(r fold.CallGroup) fold.Key { return r.Key })
@@ -105,10 +105,10 @@ func (f *fixture) state() *fold.State {
 	load(f.Representatives, s.Representatives.Load)
 	load(f.Classifications, s.Classifications.Load)
 	load(f.CallLogs, s.CallLogs.Load)
-	load(f.Analyses, func(_ fold.Key, row fold.Analysis) { s.LoadAnalysis(row) })
+	load(f.Analyses, s.Analyses.Load)
 	load(f.Voicemails, s.Voicemails.Load)
 	load(f.Transcripts, s.Transcripts.Load)
-	load(f.Recordings, func(_ fold.RecordingKey, row fold.Recording) { s.LoadRecording(row) })
+	load(f.Recordings, s.Recordings.Load)
 	load(f.Tombstones, s.Tombstones.Load)
 	return s
 }
@@ -153,7 +153,7 @@ func (f *fixture) differences(want *fixture) []string {
 func (f *fixture) recount() *fixture {
 	r := newFixture()
 	for _, row := range f.Groups {
-		for text := range strings.SplitSeq(row.PhoneSystemIDs, ",") {
+		for text := range strings.SplitSeq(string(row.PhoneSystemIDs), ",") {
 			if system, err := uuid.Parse(text); err == nil {
 				member := fold.GroupMember{System: system, Group: row.ID}
 				r.GroupMembers[member] = member
@@ -212,7 +212,7 @@ func (f *fixture) recount() *fixture {
 }
 
 func (f *fixture) count(system uuid.UUID, list string, createdAt events.Time, subsets ...string) {
-	day := events.TimeOf(createdAt.Std().Truncate(24 * 3600e9))
+	day := fold.Day(events.TimeOf(createdAt.Std().Truncate(24 * 3600e9)))
 	for _, subset := range subsets {
 		f.Counts[fold.CountKey{System: system, List: list, Subset: subset, Day: day}]++
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // foldGroup applies an event of a group. Members that stay are not written.
-func (s *State) foldGroup(e events.Event) Outcome {
-	key := keyOf(e)
+func (s *State) foldGroup(e events.Event, _ events.Time) (Outcome, error) {
+	key := idOf(e.Identity)
 	before, _ := s.Groups.Get(key)
 	outcome := replaceRow(s, &s.Groups, key, e, group)
 	after, _ := s.Groups.Get(key)
@@ -20,7 +20,7 @@ func (s *State) foldGroup(e events.Event) Outcome {
 	for _, member := range after.membersWithout(before) {
 		s.GroupMembers.Put(member, member)
 	}
-	return outcome
+	return outcome, nil
 }
 
 // membersWithout returns the members that another row of the group does not have.
@@ -29,11 +29,11 @@ func (r Group) membersWithout(other Group) []GroupMember {
 		return nil
 	}
 	others := make(map[string]bool)
-	for text := range strings.SplitSeq(other.PhoneSystemIDs, ",") {
+	for text := range strings.SplitSeq(string(other.PhoneSystemIDs), ",") {
 		others[text] = true
 	}
 	var members []GroupMember
-	for text := range strings.SplitSeq(r.PhoneSystemIDs, ",") {
+	for text := range strings.SplitSeq(string(r.PhoneSystemIDs), ",") {
 		if id, err := uuid.Parse(text); err == nil && !others[text] { // the text of no members is empty
 			members = append(members, GroupMember{System: id, Group: r.ID})
 		}

@@ -62,24 +62,14 @@ func entityOf(kind webhook.Kind) events.Entity {
 
 // fetchable returns what an event of an entity can affect and is fetchable now, in the order of [webhook.Kinds].
 func (s *State) fetchable(id events.Identity) []Notice {
-	switch id.Entity { //nolint:exhaustive // the other entities have no notices
-	case events.EntityCall:
-		return s.fetchableOfCall(id)
-	case events.EntityRecording:
-		return s.fetchableRecording(RecordingKey{id.System, id.Key})
-	case events.EntityTranscript:
-		owner, _ := events.ParseOwnerRow(id.Key)
-		return s.fetchableTranscript(OwnerRowKey{id.System, owner})
-	case events.EntityVoicemail:
-		return s.fetchableOfVoicemail(id)
-	case events.EntityAnalysis:
-		return s.fetchableAnalysis(keyOfIdentity(id))
+	if r := s.rules()[id.Entity]; r.fetchable != nil {
+		return r.fetchable(id)
 	}
 	return nil
 }
 
 func (s *State) fetchableOfCall(id events.Identity) (list []Notice) {
-	key := keyOfIdentity(id)
+	key := keyOf(id)
 	call, ok := s.CallLogs.Get(key)
 	if !ok {
 		return nil
@@ -88,13 +78,13 @@ func (s *State) fetchableOfCall(id events.Identity) (list []Notice) {
 		list = append(list, Notice{Kind: webhook.CallEnded, Key: id.Key, Data: call.identifiers()})
 	}
 	owner := callOwnerRow(key)
-	recordings := slices.Clone(s.recordingsOf[owner])
+	recordings := slices.Clone(s.recordings().index[owner])
 	slices.SortFunc(recordings, func(a, b RecordingKey) int { return cmp.Compare(a.Sid, b.Sid) })
 	for _, key := range recordings {
 		list = append(list, s.fetchableRecording(key)...)
 	}
 	list = append(list, s.fetchableTranscript(owner)...)
-	analyses := slices.Clone(s.analysesOf[owner])
+	analyses := slices.Clone(s.analyses().index[owner])
 	slices.SortFunc(analyses, func(a, b Key) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	for _, key := range analyses {
 		list = append(list, s.fetchableAnalysis(key)...)
@@ -153,12 +143,12 @@ func (s *State) ownerIdentifiers(owner OwnerRowKey) (data webhook.Data, ok bool)
 }
 
 func (s *State) fetchableOfVoicemail(id events.Identity) []Notice {
-	key := keyOfIdentity(id)
+	key := keyOf(id)
 	row, ok := s.Voicemails.Get(key)
 	if !ok {
 		return nil
 	}
-	transcript := s.fetchableTranscript(OwnerRowKey{key.System, events.OwnerRow{Entity: events.EntityVoicemail, ID: key.ID}})
+	transcript := s.fetchableTranscript(voicemailOwner(key))
 	return append(transcript, Notice{
 		Kind: webhook.VoicemailCreated, Key: id.Key, Version: row.Version,
 		Data: webhook.Data{PhoneSystemID: key.System, CallSid: row.CallSid, VoicemailID: key.ID},

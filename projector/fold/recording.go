@@ -2,28 +2,30 @@ package fold
 
 import "callboard/events"
 
-func (r Recording) version() int64            { return r.Version }
-func (r Recording) ownerRow() events.OwnerRow { return r.OwnerRow }
+func (r Recording) owner() OwnerRowKey { return OwnerRowKey{r.System, r.OwnerRow} }
 
 func (s *State) recordings() facetTable[RecordingKey, Recording] {
-	return facetTable[RecordingKey, Recording]{&s.Recordings, &s.recordingsOf, s.countRecording}
+	return newFacetTable(&s.Recordings, &s.recordingsOf, s.countRecording)
 }
 
-// LoadRecording adds a recording as the database has it.
-func (s *State) LoadRecording(row Recording) {
-	s.Recordings.Load(row.RecordingKey, row)
-	s.recordingsOf.add(OwnerRowKey{row.System, row.OwnerRow}, row.RecordingKey)
+func recordingKeyOf(id events.Identity) RecordingKey { return RecordingKey{id.System, id.Key} }
+
+func (s *State) wantRecording(e events.Event) {
+	s.Recordings.want(recordingKeyOf(e.Identity))
+	if r, ok := e.State.(*events.Recording); ok {
+		s.wantOwnerRow(OwnerRowKey{e.System, r.OwnerRow()})
+	}
 }
 
 func (s *State) foldRecording(e events.Event, at events.Time) (Outcome, error) {
-	key := RecordingKey{e.System, e.Key}
+	key := recordingKeyOf(e.Identity)
 	return foldFacet(s, s.recordings(), key, e, at, func() Recording { return s.recording(key, e.State.(*events.Recording)) })
 }
 
 func (s *State) recording(key RecordingKey, r *events.Recording) Recording {
 	row := Recording{
 		RecordingKey: key,
-		Version:      r.Version,
+		Versioned:    Versioned{r.Version},
 		OwnerRow:     r.OwnerRow(),
 		Status:       r.Status,
 		Duration:     r.DurationSeconds,
@@ -49,7 +51,7 @@ func (s *State) countRecording(row Recording, by int64) {
 
 // newestRecording returns the recording that a call shows: the newest by (createdAt, recordingSid) that is not unavailable.
 func (s *State) newestRecording(owner OwnerRowKey) (newest Recording, ok bool) {
-	for _, row := range s.Recordings.existing(s.recordingsOf[owner]) {
+	for _, row := range s.recordings().of(owner) {
 		if row.Status == events.RecordingUnavailable {
 			continue
 		}
@@ -62,7 +64,7 @@ func (s *State) newestRecording(owner OwnerRowKey) (newest Recording, ok bool) {
 
 // setCallSid sets the sid by which the recordings of a call are found, and counts them.
 func (s *State) setCallSid(call OwnerRowKey, sid string) {
-	for key, row := range s.Recordings.existing(s.recordingsOf[call]) {
+	for key, row := range s.recordings().of(call) {
 		s.countRecording(row, -1)
 		row.CallSid = events.Some(sid)
 		s.Recordings.Put(key, row)

@@ -16,7 +16,18 @@ type replaceable interface {
 	displayed() displayed
 }
 
-// replaceRow applies an event of an entity that has no facets and is none: the state of the newest event is the row.
+// replaced is the rule of an entity that has no facets and is none: the state of the newest event is the row.
+func replaced[K comparable, R replaceable, S any](
+	s *State, t *Table[K, R], key func(events.Identity) K, row func(S) R,
+) rule {
+	return rule{
+		want: func(e events.Event) { t.want(key(e.Identity)) },
+		fold: func(e events.Event, _ events.Time) (Outcome, error) {
+			return replaceRow(s, t, key(e.Identity), e, row), nil
+		},
+	}
+}
+
 func replaceRow[K comparable, R replaceable, S any](s *State, t *Table[K, R], key K, e events.Event, row func(S) R) Outcome {
 	before, existed := t.Get(key)
 	deleted := s.tombstone(e.Identity).Version
@@ -50,46 +61,18 @@ func replaceRow[K comparable, R replaceable, S any](s *State, t *Table[K, R], ke
 	return Applied
 }
 
-// foldVoicemail applies an event of a voicemail. Its deletion removes its transcript and recordings. Unlike a call, a deleted
-// voicemail can be created again.
-func (s *State) foldVoicemail(e events.Event) Outcome {
-	outcome := replaceRow(s, &s.Voicemails, keyOf(e), e, voicemail)
-	if outcome == Applied && e.Deleted() {
-		s.removeFacets(OwnerRowKey{e.System, events.OwnerRow{Entity: events.EntityVoicemail, ID: keyOf(e).ID}})
-	}
-	return outcome
-}
-
-// keyOf returns the key of an event whose entity has a UUID.
-func keyOf(e events.Event) Key { return keyOfIdentity(e.Identity) }
-
-func keyOfIdentity(id events.Identity) Key {
+// idOf returns the UUID that is an entity's key.
+func idOf(id events.Identity) uuid.UUID {
 	parsed, _ := uuid.Parse(id.Key)
-	return Key{id.System, parsed}
+	return parsed
 }
 
-// ClassificationKeyOf returns the key of an event of a classification.
-func ClassificationKeyOf(e events.Event) ClassificationKey {
-	kind, code, _ := strings.Cut(e.Key, "/")
-	return ClassificationKey{e.System, kind, code}
+func keyOf(id events.Identity) Key { return Key{id.System, idOf(id)} }
+
+func classificationKeyOf(id events.Identity) ClassificationKey {
+	kind, code, _ := strings.Cut(id.Key, "/")
+	return ClassificationKey{id.System, kind, code}
 }
-
-func (r PhoneSystem) version() int64    { return r.Version }
-func (r Group) version() int64          { return r.Version }
-func (r Extension) version() int64      { return r.Version }
-func (r Phone) version() int64          { return r.Version }
-func (r PhoneNumber) version() int64    { return r.Version }
-func (r AgentConfig) version() int64    { return r.Version }
-func (r CallGroup) version() int64      { return r.Version }
-func (r CallMenu) version() int64       { return r.Version }
-func (r Representative) version() int64 { return r.Version }
-func (r Classification) version() int64 { return r.Version }
-func (r Voicemail) version() int64      { return r.Version }
-
-func (r PhoneSystem) countKeys() []CountKey    { return nil }
-func (r Group) countKeys() []CountKey          { return nil }
-func (r Representative) countKeys() []CountKey { return nil }
-func (r Classification) countKeys() []CountKey { return nil }
 
 func (r Extension) countKeys() []CountKey {
 	return statusCountKeys(r.System, ListExtension, r.Status, r.CreatedAt)

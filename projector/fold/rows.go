@@ -6,186 +6,208 @@ import (
 	"callboard/events"
 )
 
+// The tags name the columns of a row's fields. Where a struct's fields have no tags, the tag of the struct names their
+// columns, in order. A row begins with the fields of its key.
+
+// JSON is JSON text in the contract's form. It is stored and served byte for byte.
+type JSON string
+
+// IDList is a list of UUIDs, separated by commas.
+type IDList string
+
+// Day is the start of a day, UTC.
+type Day events.Time
+
 // Key is an entity's identity: the same id in two phone systems is two entities.
 type Key struct {
-	System uuid.UUID // [uuid.Nil] for an entity of no single system
-	ID     uuid.UUID
+	System uuid.UUID `db:"system_id"` // [uuid.Nil] for an entity of no single system
+	ID     uuid.UUID `db:"id"`
 }
+
+// Versioned is embedded in rows that have the version of their last event. Its methods are those of a row that no list
+// counts and no row of another table shows; other rows have methods of their own.
+type Versioned struct {
+	Version int64 `db:"version"`
+}
+
+func (v Versioned) version() int64        { return v.Version }
+func (v Versioned) countKeys() []CountKey { return nil }
+func (v Versioned) displayed() displayed  { return displayed{} }
 
 // Tombstone is a row of tombstone: the version at which an entity was deleted and, for a facet, its owner row.
 type Tombstone struct {
 	TombstoneKey
-	Version  int64
-	OwnerRow events.OwnerRow
+	Version  int64           `db:"version"`
+	OwnerRow events.OwnerRow `db:"owner,owner_id"`
 }
 
 // TombstoneKey is the identity of a deleted entity.
 type TombstoneKey struct {
-	System uuid.UUID
-	Entity events.Entity
-	Key    string
+	System uuid.UUID     `db:"system_id"`
+	Entity events.Entity `db:"entity"`
+	Key    string        `db:"key"`
 }
 
 // PhoneSystem is a row of phone_system.
 type PhoneSystem struct {
-	ID             uuid.UUID
-	Version        int64
-	Name           string
-	OrganizationID events.Null[uuid.UUID]
+	ID uuid.UUID `db:"id"`
+	Versioned
+	Name           string                 `db:"name"`
+	OrganizationID events.Null[uuid.UUID] `db:"organization_id"`
 }
 
 // Group is a row of phone_system_group.
 type Group struct {
-	ID             uuid.UUID
-	Version        int64
-	Name           string
-	PhoneSystemIDs string // UUIDs, separated by commas
+	ID uuid.UUID `db:"id"`
+	Versioned
+	Name           string `db:"name"`
+	PhoneSystemIDs IDList `db:"phone_system_ids"`
 }
 
 // GroupMember is a row of phone_system_group_member. The phone system need not exist.
 type GroupMember struct {
-	System uuid.UUID
-	Group  uuid.UUID
+	System uuid.UUID `db:"system_id"`
+	Group  uuid.UUID `db:"group_id"`
 }
 
-// Extension is a row of extension. Nested values are JSON text.
+// Extension is a row of extension.
 type Extension struct {
 	Key
-	Version           int64
-	Number            string
-	Name              string
-	Status            string
-	CreatedAt         events.Time
-	UpdatedAt         events.Time
-	AssignedPhones    string
-	UnansweredAction  events.Null[string]
-	VoicemailGreeting events.Null[string]
+	Versioned
+	Number            string            `db:"number"`
+	Name              string            `db:"name"`
+	Status            string            `db:"status"`
+	CreatedAt         events.Time       `db:"created_at"`
+	UpdatedAt         events.Time       `db:"updated_at"`
+	AssignedPhones    JSON              `db:"assigned_phones"`
+	UnansweredAction  events.Null[JSON] `db:"unanswered_action"`
+	VoicemailGreeting events.Null[JSON] `db:"voicemail_greeting"`
 }
 
-// CallGroup is a row of call_group. Nested values are JSON text.
+// CallGroup is a row of call_group.
 type CallGroup struct {
 	Key
-	Version           int64
-	Name              string
-	Number            string
-	Status            string
-	CreatedAt         events.Time
-	UpdatedAt         events.Time
-	Members           string
-	RingPattern       string
-	UnansweredAction  events.Null[string]
-	VoicemailGreeting events.Null[string]
+	Versioned
+	Name              string            `db:"name"`
+	Number            string            `db:"number"`
+	Status            string            `db:"status"`
+	CreatedAt         events.Time       `db:"created_at"`
+	UpdatedAt         events.Time       `db:"updated_at"`
+	Members           JSON              `db:"members"`
+	RingPattern       string            `db:"ring_pattern"`
+	UnansweredAction  events.Null[JSON] `db:"unanswered_action"`
+	VoicemailGreeting events.Null[JSON] `db:"voicemail_greeting"`
 }
 
-// Phone is a row of phone. Nested values are JSON text.
+// Phone is a row of phone.
 type Phone struct {
 	Key
-	Version       int64
-	Name          string
-	Status        string
-	CreatedAt     events.Time
-	UpdatedAt     events.Time
-	ExtensionID   events.Null[uuid.UUID]
-	DeviceRole    events.Null[string]
-	ParentPhoneID events.Null[uuid.UUID]
-	Slot          events.Null[int64]
-	MACAddress    events.Null[string]
-	Firmware      events.Null[string]
-	Hardware      string
+	Versioned
+	Name          string                 `db:"name"`
+	Status        string                 `db:"status"`
+	CreatedAt     events.Time            `db:"created_at"`
+	UpdatedAt     events.Time            `db:"updated_at"`
+	ExtensionID   events.Null[uuid.UUID] `db:"extension_id"`
+	DeviceRole    events.Null[string]    `db:"device_role"`
+	ParentPhoneID events.Null[uuid.UUID] `db:"parent_phone_id"`
+	Slot          events.Null[int64]     `db:"slot"`
+	MACAddress    events.Null[string]    `db:"mac_address"`
+	Firmware      events.Null[string]    `db:"firmware"`
+	Hardware      JSON                   `db:"hardware"`
 }
 
 // PhoneNumber is a row of phone_number.
 type PhoneNumber struct {
 	Key
-	Version     int64
-	PhoneNumber string
-	Label       events.Null[string]
-	Status      string
-	CreatedAt   events.Time
-	UpdatedAt   events.Time
-	Origin      string
-	Country     events.Null[string]
-	IsPrimary   bool
+	Versioned
+	PhoneNumber string              `db:"phone_number"`
+	Label       events.Null[string] `db:"label"`
+	Status      string              `db:"status"`
+	CreatedAt   events.Time         `db:"created_at"`
+	UpdatedAt   events.Time         `db:"updated_at"`
+	Origin      string              `db:"origin"`
+	Country     events.Null[string] `db:"country"`
+	IsPrimary   bool                `db:"is_primary"`
 }
 
 // AgentConfig is a row of agent_config.
 type AgentConfig struct {
 	Key
-	Version     int64
-	Name        string
-	AgentNumber events.Null[int64]
-	Status      string
-	CreatedAt   events.Time
-	UpdatedAt   events.Time
+	Versioned
+	Name        string             `db:"name"`
+	AgentNumber events.Null[int64] `db:"agent_number"`
+	Status      string             `db:"status"`
+	CreatedAt   events.Time        `db:"created_at"`
+	UpdatedAt   events.Time        `db:"updated_at"`
 }
 
-// CallMenu is a row of call_menu. Nested values are JSON text.
+// CallMenu is a row of call_menu.
 type CallMenu struct {
 	Key
-	Version                int64
-	Name                   string
-	Status                 string
-	CreatedAt              events.Time
-	UpdatedAt              events.Time
-	Prompt                 events.Null[string]
-	Choices                string
-	DirectExtensionDialing bool
-	NoInputAction          events.Null[string]
+	Versioned
+	Name                   string            `db:"name"`
+	Status                 string            `db:"status"`
+	CreatedAt              events.Time       `db:"created_at"`
+	UpdatedAt              events.Time       `db:"updated_at"`
+	Prompt                 events.Null[JSON] `db:"prompt"`
+	Choices                JSON              `db:"choices"`
+	DirectExtensionDialing bool              `db:"direct_extension_dialing"`
+	NoInputAction          events.Null[JSON] `db:"no_input_action"`
 }
 
 // Representative is a row of representative.
 type Representative struct {
 	Key
-	Version   int64
-	Name      string
-	Status    string
-	UpdatedAt events.Time
+	Versioned
+	Name      string      `db:"name"`
+	Status    string      `db:"status"`
+	UpdatedAt events.Time `db:"updated_at"`
 }
 
 // Classification is a row of classification.
 type Classification struct {
 	ClassificationKey
-	Version   int64
-	Label     string
-	Status    string
-	Score     events.Null[float64]
-	UpdatedAt events.Time
+	Versioned
+	Label     string               `db:"label"`
+	Status    string               `db:"status"`
+	Score     events.Null[float64] `db:"score"`
+	UpdatedAt events.Time          `db:"updated_at"`
 }
 
 // ClassificationKey is a classification's identity. System is [uuid.Nil] for a global default.
 type ClassificationKey struct {
-	System uuid.UUID
-	Kind   string
-	Code   string
+	System uuid.UUID `db:"system_id"`
+	Kind   string    `db:"kind"`
+	Code   string    `db:"code"`
 }
 
-// Analysis is a row of analysis. CoachingTips are JSON text; OverallScore and AnalyzedAt are null until it is completed.
+// Analysis is a row of analysis. OverallScore and AnalyzedAt are null until it is completed.
 type Analysis struct {
 	Key
-	Version      int64
-	CallID       uuid.UUID
-	CallSid      string
-	Status       string
-	OverallScore events.Null[int64]
-	AnalyzedAt   events.Null[events.Time]
-	CreatedAt    events.Time
-	CoachingTips string
+	Versioned
+	CallID       uuid.UUID                `db:"call_id"`
+	CallSid      string                   `db:"call_sid"`
+	Status       string                   `db:"status"`
+	OverallScore events.Null[int64]       `db:"overall_score"`
+	AnalyzedAt   events.Null[events.Time] `db:"analyzed_at"`
+	CreatedAt    events.Time              `db:"created_at"`
+	CoachingTips JSON                     `db:"coaching_tips"`
 	Findings
-	Listed bool // the call has arrived
+	Listed bool `db:"listed"` // the call has arrived
 }
 
 // Findings is the part of an analysis that a call shows.
 type Findings struct {
-	Category                 events.Null[string]
-	OverallSentiment         Sentiment
-	EmployeeSentiment        Sentiment
-	CustomerSentiment        Sentiment
-	SentimentSource          events.Null[string]
-	ScorecardScore           events.Null[float64]
-	RepresentativeState      string // identified, unknown, not_analyzed
-	RepresentativeID         events.Null[uuid.UUID]
-	RepresentativeConfidence events.Null[float64]
-	RepresentativeSource     events.Null[string]
+	Category                 events.Null[string]    `db:"category"`
+	OverallSentiment         Sentiment              `db:"overall_sentiment,overall_sentiment_score"`
+	EmployeeSentiment        Sentiment              `db:"employee_sentiment,employee_sentiment_score"`
+	CustomerSentiment        Sentiment              `db:"customer_sentiment,customer_sentiment_score"`
+	SentimentSource          events.Null[string]    `db:"sentiment_source"`
+	ScorecardScore           events.Null[float64]   `db:"scorecard_score"`
+	RepresentativeState      string                 `db:"representative_state"` // identified, unknown, not_analyzed
+	RepresentativeID         events.Null[uuid.UUID] `db:"representative_id"`
+	RepresentativeConfidence events.Null[float64]   `db:"representative_confidence"`
+	RepresentativeSource     events.Null[string]    `db:"representative_source"`
 }
 
 // Sentiment is a classification code and the score that the analysis gave it. A null code means no sentiment.
@@ -197,65 +219,65 @@ type Sentiment struct {
 // Voicemail is a row of voicemail.
 type Voicemail struct {
 	Key
-	Version      int64
-	CallSid      string
-	From         string
-	FromName     events.Null[string]
-	Duration     int64
-	ExtensionID  events.Null[uuid.UUID]
-	CallGroupID  events.Null[uuid.UUID]
-	Listened     bool
-	Archived     bool
-	RecordingSid string
-	CreatedAt    events.Time
+	Versioned
+	CallSid      string                 `db:"call_sid"`
+	From         string                 `db:"from_party"`
+	FromName     events.Null[string]    `db:"from_name"`
+	Duration     int64                  `db:"duration"`
+	ExtensionID  events.Null[uuid.UUID] `db:"extension_id"`
+	CallGroupID  events.Null[uuid.UUID] `db:"call_group_id"`
+	Listened     bool                   `db:"listened"`
+	Archived     bool                   `db:"archived"`
+	RecordingSid string                 `db:"recording_sid"`
+	CreatedAt    events.Time            `db:"created_at"`
 }
 
 // OwnerRowKey is the identity of a call or voicemail, as its facets name it.
 type OwnerRowKey struct {
-	System uuid.UUID
-	events.OwnerRow
+	System          uuid.UUID `db:"system_id"`
+	events.OwnerRow `db:"owner,owner_id"`
 }
 
 // Recording is a row of recording. CallSid is null until the recording's call has arrived.
 type Recording struct {
 	RecordingKey
-	Version          int64
-	OwnerRow         events.OwnerRow
-	Status           string
-	Duration         events.Null[int64]
-	CreatedAt        events.Time
-	AudioKey         events.Null[string]
-	AudioContentType events.Null[string]
-	AudioBytes       events.Null[int64]
-	CallSid          events.Null[string]
+	Versioned
+	OwnerRow         events.OwnerRow     `db:"owner,owner_id"`
+	Status           string              `db:"status"`
+	Duration         events.Null[int64]  `db:"duration"`
+	CreatedAt        events.Time         `db:"created_at"`
+	AudioKey         events.Null[string] `db:"audio_key"`
+	AudioContentType events.Null[string] `db:"audio_content_type"`
+	AudioBytes       events.Null[int64]  `db:"audio_bytes"`
+	CallSid          events.Null[string] `db:"call_sid"`
 }
 
 // RecordingKey is a recording's identity.
 type RecordingKey struct {
-	System uuid.UUID
-	Sid    string
+	System uuid.UUID `db:"system_id"`
+	Sid    string    `db:"recording_sid"`
 }
 
-// ExtensionEntry is a row of extension_call or extension_analysis: a call or an analysis that a key narrowed to the extension may
-// read.
+// ExtensionEntry is a row of extension_call or extension_analysis: a call or an analysis that a key narrowed to the
+// extension may read.
 type ExtensionEntry struct {
-	System    uuid.UUID
-	Extension uuid.UUID
-	CreatedAt events.Time
-	ID        uuid.UUID
+	System    uuid.UUID   `db:"system_id"`
+	Extension uuid.UUID   `db:"extension_id"`
+	CreatedAt events.Time `db:"created_at"`
+	ID        uuid.UUID   // of the call or the analysis
 }
 
 // CountKey is the key of a row of day_count.
 type CountKey struct {
-	System uuid.UUID
-	List   string // the table's name
-	Subset string // empty for all rows, else a status or an extension
-	Day    events.Time
+	System uuid.UUID `db:"system_id"`
+	List   string    `db:"list"`   // the table's name
+	Subset string    `db:"subset"` // empty for all rows, else a status or an extension
+	Day    Day       `db:"day"`
 }
 
 // ReferenceKey is the key of a row of reference_count.
 type ReferenceKey struct {
-	System uuid.UUID
-	Family string // call_group, extension, representative, or a classification's kind
-	Key    string // an id, or a code
+	System uuid.UUID `db:"system_id"`
+	Family string    `db:"family"` // call_group, extension, representative, or a classification's kind
+	Key    string    `db:"key"`    // an id, or a code
 }

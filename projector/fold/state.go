@@ -8,14 +8,14 @@ import (
 	"callboard/events"
 )
 
-// State is the part of the projection that a batch of events touches. Before it folds, the caller loads three groups of rows: the
-// rows that the events name; the calls and voicemails of the facets among them, with all their facets; and the tombstones of the call
-// groups, extensions and representatives to which those calls and their analyses refer.
+// State is the part of the projection that a batch of events touches. Before it folds, the caller loads three groups of rows: the rows that
+// [State.Want] asks for; all recordings and analyses of the calls and voicemails among them; and the tombstones of the call groups,
+// extensions and representatives to which those calls and their analyses refer.
 type State struct {
 	Partition int16 // of all rows
 
-	PhoneSystems    Table[Key, PhoneSystem] // Key.System is the system's own id
-	Groups          Table[Key, Group]
+	PhoneSystems    Table[uuid.UUID, PhoneSystem]
+	Groups          Table[uuid.UUID, Group]
 	GroupMembers    Table[GroupMember, GroupMember] // never loaded
 	Extensions      Table[Key, Extension]
 	Phones          Table[Key, Phone]
@@ -47,6 +47,7 @@ type State struct {
 	Notify  bool
 	Notices []Notice
 
+	byEntity     map[events.Entity]rule
 	buffer       []byte // of a transcript's text
 	recordingsOf facetIndex[RecordingKey]
 	analysesOf   facetIndex[Key]
@@ -83,48 +84,20 @@ func (s *State) Fold(e events.Event, at events.Time) (Outcome, error) {
 	return outcome, err
 }
 
+func (s *State) fold(e events.Event, at events.Time) (Outcome, error) {
+	r, ok := s.rules()[e.Entity]
+	if !ok {
+		return 0, errUnknownEntity
+	}
+	return r.fold(e, at)
+}
+
 // staleOr returns Conflicting where an event with the stored version has other content, else Stale. Content that makes the same row is the same.
 func staleOr(conflicting bool) Outcome {
 	if conflicting {
 		return Conflicting
 	}
 	return Stale
-}
-
-func (s *State) fold(e events.Event, at events.Time) (Outcome, error) {
-	switch e.Entity {
-	case events.EntityPhoneSystem:
-		return replaceRow(s, &s.PhoneSystems, keyOf(e), e, phoneSystem), nil
-	case events.EntityGroup:
-		return s.foldGroup(e), nil
-	case events.EntityExtension:
-		return replaceRow(s, &s.Extensions, keyOf(e), e, extension), nil
-	case events.EntityPhone:
-		return replaceRow(s, &s.Phones, keyOf(e), e, phone), nil
-	case events.EntityPhoneNumber:
-		return replaceRow(s, &s.PhoneNumbers, keyOf(e), e, phoneNumber), nil
-	case events.EntityAgentConfig:
-		return replaceRow(s, &s.AgentConfigs, keyOf(e), e, agentConfig), nil
-	case events.EntityCallGroup:
-		return replaceRow(s, &s.CallGroups, keyOf(e), e, callGroup), nil
-	case events.EntityCallMenu:
-		return replaceRow(s, &s.CallMenus, keyOf(e), e, callMenu), nil
-	case events.EntityRepresentative:
-		return replaceRow(s, &s.Representatives, keyOf(e), e, representative), nil
-	case events.EntityClassification:
-		return replaceRow(s, &s.Classifications, ClassificationKeyOf(e), e, classification), nil
-	case events.EntityCall:
-		return s.foldCall(e, at), nil
-	case events.EntityTranscript:
-		return s.foldTranscript(e, at), nil
-	case events.EntityRecording:
-		return s.foldRecording(e, at)
-	case events.EntityAnalysis:
-		return s.foldAnalysis(e, at)
-	case events.EntityVoicemail:
-		return s.foldVoicemail(e), nil
-	}
-	return 0, errUnknownEntity
 }
 
 func tombstoneKey(id events.Identity) TombstoneKey { return TombstoneKey{id.System, id.Entity, id.Key} }

@@ -16,6 +16,22 @@ type entry[K, R comparable] struct {
 	written bool
 }
 
+// want asks for the row of a key. It tells whether the key is a new one.
+func (t *Table[K, R]) want(key K) bool {
+	known := len(t.order)
+	t.at(key)
+	return len(t.order) > known
+}
+
+// Wanted returns the keys of the rows that the caller is to load, in order of first use.
+func (t *Table[K, R]) Wanted() []K {
+	keys := make([]K, len(t.order))
+	for i, e := range t.order {
+		keys[i] = e.key
+	}
+	return keys
+}
+
 // Load adds a row as the database has it.
 func (t *Table[K, R]) Load(key K, row R) {
 	e := t.at(key)

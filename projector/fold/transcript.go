@@ -25,37 +25,51 @@ type Transcription struct {
 // Transcript is a row of transcript.
 type Transcript struct {
 	OwnerRowKey
-	Version int64
-	Transcription
+	Version       int64 `db:"version"`
+	Transcription `db:"status,digest,text_bytes,turns_bytes"`
 }
 
 // TranscriptText is a row of transcript_text: the stored text, and its turns as JSON text. It is written but never loaded.
 type TranscriptText struct {
 	OwnerRowKey
-	Text  string
-	Turns string
+	Text  string `db:"text"`
+	Turns JSON   `db:"turns"`
 }
 
-func (s *State) foldTranscript(e events.Event, at events.Time) Outcome {
-	parsed, _ := events.ParseOwnerRow(e.Key)
-	owner := OwnerRowKey{e.System, parsed}
+func transcriptOwner(id events.Identity) OwnerRowKey {
+	owner, _ := events.ParseOwnerRow(id.Key)
+	return OwnerRowKey{id.System, owner}
+}
+
+// wantTranscript asks for a transcript and its call or voicemail, which a notice names.
+func (s *State) wantTranscript(e events.Event) {
+	owner := transcriptOwner(e.Identity)
+	s.wantOwnerRow(owner)
+	if owner.Entity == events.EntityVoicemail {
+		s.Voicemails.want(Key{owner.System, owner.ID})
+	}
+}
+
+func (s *State) foldTranscript(e events.Event, at events.Time) (Outcome, error) {
+	owner := transcriptOwner(e.Identity)
 	if s.ownerRowDeleted(owner) {
-		return Ignored
+		return Ignored, nil
 	}
 	row, _ := s.Transcripts.Get(owner)
 	if stored := max(row.Version, s.tombstone(e.Identity).Version); e.Version < stored || e.Version == stored && row.Version == 0 {
-		return Stale
+		return Stale, nil
 	}
 	next, text := s.nextTranscription(owner, row.Transcription, e)
 	if e.Version == row.Version {
-		return staleOr(next != row.Transcription)
+		return staleOr(next != row.Transcription), nil
 	}
+
 	s.storeText(owner, row.Transcription, next, text)
 	row.OwnerRowKey, row.Version, row.Transcription = owner, e.Version, next
 	s.clearTombstone(e.Identity)
 	s.Transcripts.Put(owner, row)
 	s.recomputeOwner(owner, at)
-	return Applied
+	return Applied, nil
 }
 
 // nextTranscription returns the transcription after an event, and the text that it stores, if any.
@@ -116,7 +130,7 @@ func (s *State) transcriptText(owner OwnerRowKey, t *events.Transcript) Transcri
 		turns = nil
 	}
 	s.buffer = appendTurns(s.buffer[:0], turns)
-	return TranscriptText{OwnerRowKey: owner, Text: t.Text.Value, Turns: string(s.buffer)}
+	return TranscriptText{OwnerRowKey: owner, Text: t.Text.Value, Turns: JSON(s.buffer)}
 }
 
 func (s *State) transcription(t TranscriptText) Transcription {

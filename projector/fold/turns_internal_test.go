@@ -47,7 +47,7 @@ func FuzzJSONTurns_EqualsTheMarshaller(f *testing.F) {
 				}
 			}
 		}
-		if got, want := string(appendTurns(nil, turns)), jsonArray(turns); got != want {
+		if got, want := JSON(appendTurns(nil, turns)), jsonArray(turns); got != want {
 			t.Errorf("turns = %.300s, want %.300s", got, want)
 		}
 	})

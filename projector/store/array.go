@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"unsafe"
 
 	"github.com/jackc/pgx/v5/pgtype"
 )
@@ -17,19 +18,17 @@ type array struct {
 }
 
 // arrays returns count rows as one array per column.
-func arrays[R any](columns []column[R], count int, rows iter.Seq[*R]) []any {
+func arrays[R any](columns []column, count int, rows iter.Seq[*R]) []any {
 	list := make([]any, len(columns))
 	for i, c := range columns {
-		list[i] = array{c.array, count, func(dst []byte) []byte { return c.appendElements(dst, rows) }}
+		list[i] = array{c.array, count, func(dst []byte) []byte {
+			for row := range rows {
+				dst = c.encode(dst, c.field(unsafe.Pointer(row)))
+			}
+			return dst
+		}}
 	}
 	return list
-}
-
-func (c column[R]) appendElements(dst []byte, rows iter.Seq[*R]) []byte {
-	for row := range rows {
-		dst = c.encode(dst, row)
-	}
-	return dst
 }
 
 // arrayCodec encodes an [array], and other values like the codec that it replaces.

@@ -57,7 +57,7 @@ func requireLoaded(r *rapid.T, state, loaded *fold.State) {
 		}
 	}
 	for row := range state.Groups.Rows() {
-		if got, ok := loaded.Groups.Get(fold.Key{ID: row.ID}); !ok || got != *row {
+		if got, ok := loaded.Groups.Get(row.ID); !ok || got != *row {
 			r.Errorf("group = %+v, want %+v", got, *row)
 		}
 	}
@@ -72,14 +72,14 @@ func extremeRows(r *rapid.T) *fold.State {
 		call.FromName, call.StartTime, call.EndTime = null(r, drawText), null(r, drawTime), null(r, drawTime)
 		call.Duration, call.CallGroupID = null(r, drawInt32), null(r, drawID)
 		call.IsEdited = rapid.Bool().Draw(r, "edited")
-		call.Tags = rapid.SampledFrom([]string{"[]", `[ {"name": "\u2028 \" , {} ü"} ]`}).Draw(r, "tags")
+		call.Tags = rapid.SampledFrom([]fold.JSON{"[]", `[ {"name": "\u2028 \" , {} ü"} ]`}).Draw(r, "tags")
 		call.Transcription.Digest = null(r, func(*rapid.T) [32]byte { return [32]byte{0, 0xff, 31: byte(n)} })
 		call.ScorecardScore = null(r, drawFloat)
 		state.CallLogs.Put(key, call)
 
 		group := fold.Group{ID: key.ID, Name: drawText(r)}
-		group.PhoneSystemIDs = rapid.SampledFrom([]string{"", uuid.Max.String(), uuid.Nil.String() + "," + key.ID.String()}).Draw(r, "list")
-		state.Groups.Put(fold.Key{ID: key.ID}, group)
+		group.PhoneSystemIDs = fold.IDList(rapid.SampledFrom([]string{"", uuid.Max.String(), uuid.Nil.String() + "," + key.ID.String()}).Draw(r, "list"))
+		state.Groups.Put(group.ID, group)
 	}
 	return state
 }

@@ -8,30 +8,15 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events"
+	"callboard/projector/fold"
 )
-
-// encoder appends a value of a row in PostgreSQL's binary format: its length in four bytes, -1 for null, then the value.
-type encoder[R any] func(dst []byte, row *R) []byte
 
 const (
 	dayMillis   = 24 * 60 * 60 * 1000
 	epochMillis = 10957 * dayMillis // 2000-01-01, from which PostgreSQL counts
 )
 
-// encodeAs encodes a field.
-func encodeAs[R, F any](field func(*R) *F, appendValue func([]byte, F) []byte) encoder[R] {
-	return func(dst []byte, row *R) []byte { return appendValue(dst, *field(row)) }
-}
-
-// orNull encodes an optional value.
-func orNull[T comparable](appendValue func([]byte, T) []byte) func([]byte, events.Null[T]) []byte {
-	return func(dst []byte, n events.Null[T]) []byte {
-		if !n.Valid {
-			return appendNull(dst)
-		}
-		return appendValue(dst, n.Value)
-	}
-}
+// The functions below append a value in PostgreSQL's binary format: its length in four bytes, -1 for null, then the value.
 
 func appendNull(dst []byte) []byte { return append(dst, 0xff, 0xff, 0xff, 0xff) }
 
@@ -63,13 +48,61 @@ func appendTime(dst []byte, t events.Time) []byte {
 }
 
 // appendDate appends days since 2000.
-func appendDate(dst []byte, t events.Time) []byte {
-	return binary.BigEndian.AppendUint32(appendLength(dst, 4), uint32((int64(t.Day())-epochMillis)/dayMillis))
+func appendDate(dst []byte, d fold.Day) []byte {
+	return binary.BigEndian.AppendUint32(appendLength(dst, 4), uint32((int64(d)-epochMillis)/dayMillis))
 }
 
 // appendInt appends eight bytes, however narrow the column is.
 func appendInt(dst []byte, i int64) []byte {
 	return binary.BigEndian.AppendUint64(appendLength(dst, 8), uint64(i))
+}
+
+// The functions below read a value in binary format, without its length. They return false where it has another one.
+
+func readText[S ~string](src []byte) (S, bool) { return S(src), src != nil }
+
+func readUUID(src []byte) (uuid.UUID, bool) {
+	if len(src) != len(uuid.UUID{}) {
+		return uuid.Nil, false
+	}
+	return uuid.UUID(src), true
+}
+
+func readDigest(src []byte) ([sha256.Size]byte, bool) {
+	if len(src) != sha256.Size {
+		return [sha256.Size]byte{}, false
+	}
+	return [sha256.Size]byte(src), true
+}
+
+func readBool(src []byte) (b, ok bool) { return len(src) == 1 && src[0] != 0, len(src) == 1 }
+
+// readInt reads four or eight bytes.
+func readInt(src []byte) (int64, bool) {
+	switch len(src) {
+	case 4:
+		return int64(int32(binary.BigEndian.Uint32(src))), true
+	case 8:
+		return int64(binary.BigEndian.Uint64(src)), true
+	}
+	return 0, false
+}
+
+func readFloat(src []byte) (float64, bool) {
+	bits, ok := readInt(src)
+	return math.Float64frombits(uint64(bits)), ok && len(src) == 8
+}
+
+// readTime reads microseconds since 2000, which are whole milliseconds.
+func readTime(src []byte) (events.Time, bool) {
+	micros, ok := readInt(src)
+	return events.Time(micros/1000 + epochMillis), ok && len(src) == 8
+}
+
+// readDate reads days since 2000.
+func readDate(src []byte) (fold.Day, bool) {
+	days, ok := readInt(src)
+	return fold.Day(days*dayMillis + epochMillis), ok && len(src) == 4
 }
 
 // appendArrayHeader appends what precedes the elements of an array: dimensions, a flag, the type of the elements, then their number and

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"callboard/events"
 	"callboard/projector/fold"
@@ -202,4 +203,17 @@ func (s *Store) InsertPosition(ctx context.Context, p Position) error {
 func queuePosition(batch *pgx.Batch, p Position) {
 	batch.Queue(insertPositionSQL, p.Partition, p.Stream, int64(p.Sequence),
 		timestamp(p.Clock.Now), timestamp(p.Clock.Watermark), int64(p.LastMessage), timestamp(p.LastMessageAt))
+}
+
+// instant scans a time.
+type instant events.Time
+
+// ScanTimestamptz implements [pgtype.TimestamptzScanner].
+func (t *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
+	*t = instant(events.TimeOf(v.Time))
+	return nil
+}
+
+func timestamp(t events.Time) pgtype.Timestamptz {
+	return pgtype.Timestamptz{Time: t.Std(), Valid: true}
 }

@@ -1,89 +1,194 @@
 package store
 
 import (
-	"iter"
+	"reflect"
 	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"callboard/projector/fold"
 )
 
-// tables are the tables whose rows follow from events.
-type tables struct {
-	phoneSystems    entity[fold.Key, fold.PhoneSystem]
-	groups          entity[fold.Key, fold.Group]
-	extensions      entity[fold.Key, fold.Extension]
-	phones          entity[fold.Key, fold.Phone]
-	phoneNumbers    entity[fold.Key, fold.PhoneNumber]
-	agentConfigs    entity[fold.Key, fold.AgentConfig]
-	callGroups      entity[fold.Key, fold.CallGroup]
-	callMenus       entity[fold.Key, fold.CallMenu]
-	representatives entity[fold.Key, fold.Representative]
-	classifications entity[fold.ClassificationKey, fold.Classification]
-	callLogs        entity[fold.Key, fold.CallLog]
-	transcripts     entity[fold.OwnerRowKey, fold.Transcript]
-	recordings      entity[fold.RecordingKey, fold.Recording]
-	analyses        entity[fold.Key, fold.Analysis]
-	voicemails      entity[fold.Key, fold.Voicemail]
-	tombstones      entity[fold.TombstoneKey, fold.Tombstone]
+// The list of tables is one of short lines.
+type (
+	state                 = fold.State
+	rows[K, R comparable] = fold.Table[K, R]
+	deltas[K comparable]  = fold.Deltas[K]
+)
 
-	relations []relation // all of them, and those that are never loaded
+// newRelations is the list of all tables whose rows follow from events, in the order in which they are written.
+func newRelations() []relation {
+	return []relation{
+		partitioned("phone_system", "id",
+			func(s *state) *rows[uuid.UUID, fold.PhoneSystem] { return &s.PhoneSystems }).loaded(),
+		global("phone_system_group", "id", func(s *state) *rows[uuid.UUID, fold.Group] { return &s.Groups }).loaded(),
+		global("phone_system_group_member", "",
+			func(s *state) *rows[fold.GroupMember, fold.GroupMember] { return &s.GroupMembers }).written(),
+		partitioned("extension", "", func(s *state) *rows[fold.Key, fold.Extension] { return &s.Extensions }).loaded(),
+		partitioned("phone", "", func(s *state) *rows[fold.Key, fold.Phone] { return &s.Phones }).loaded(),
+		partitioned("phone_number", "",
+			func(s *state) *rows[fold.Key, fold.PhoneNumber] { return &s.PhoneNumbers }).loaded(),
+		partitioned("agent_config", "",
+			func(s *state) *rows[fold.Key, fold.AgentConfig] { return &s.AgentConfigs }).loaded(),
+		partitioned("call_group", "", func(s *state) *rows[fold.Key, fold.CallGroup] { return &s.CallGroups }).loaded(),
+		partitioned("call_menu", "", func(s *state) *rows[fold.Key, fold.CallMenu] { return &s.CallMenus }).loaded(),
+		partitioned("representative", "",
+			func(s *state) *rows[fold.Key, fold.Representative] { return &s.Representatives }).loaded(),
+		global("classification", "",
+			func(s *state) *rows[fold.ClassificationKey, fold.Classification] { return &s.Classifications }).loaded(),
+		partitioned("call_log", "", func(s *state) *rows[fold.Key, fold.CallLog] { return &s.CallLogs }).loaded(),
+		partitioned("extension_call", "call_id",
+			func(s *state) *rows[fold.ExtensionEntry, fold.ExtensionEntry] { return &s.ExtensionCalls }).written(),
+		partitioned("transcript", "",
+			func(s *state) *rows[fold.OwnerRowKey, fold.Transcript] { return &s.Transcripts }).loaded(),
+		partitioned("transcript_text", "",
+			func(s *state) *rows[fold.OwnerRowKey, fold.TranscriptText] { return &s.TranscriptTexts }).written(),
+		partitioned("recording", "", func(s *state) *rows[fold.RecordingKey, fold.Recording] { return &s.Recordings }).
+			withAllOf("owner_id").loaded(),
+		partitioned("analysis", "", func(s *state) *rows[fold.Key, fold.Analysis] { return &s.Analyses }).
+			withAllOf("call_id").loaded(),
+		partitioned("extension_analysis", "analysis_id",
+			func(s *state) *rows[fold.ExtensionEntry, fold.ExtensionEntry] { return &s.ExtensionAnalyses }).written(),
+		partitioned("voicemail", "", func(s *state) *rows[fold.Key, fold.Voicemail] { return &s.Voicemails }).loaded(),
+		partitioned("tombstone", "", func(s *state) *rows[fold.TombstoneKey, fold.Tombstone] { return &s.Tombstones }).
+			withTargets().loaded(),
+		counted("day_count", true, "count", func(s *state) deltas[fold.CountKey] { return s.Counts }),
+		counted("reference_count", true, "count", func(s *state) deltas[fold.ReferenceKey] { return s.References }),
+		counted("directory", true, "system_id,version", func(s *state) deltas[uuid.UUID] { return directories(s, false) }),
+		counted("global_directory", false, "system_id,version",
+			func(s *state) deltas[uuid.UUID] { return directories(s, true) }),
+	}
 }
 
-func newTables() *tables {
-	t := &tables{
-		phoneSystems: phoneSystems(), groups: groups(), extensions: extensions(), phones: phones(), phoneNumbers: phoneNumbers(),
-		agentConfigs: agentConfigs(), callGroups: callGroups(), callMenus: callMenus(), representatives: representatives(),
-		classifications: classifications(), callLogs: callLogs(), transcripts: transcripts(), recordings: recordings(),
-		analyses: analyses(), voicemails: voicemails(), tombstones: tombstones(),
-	}
-	t.relations = []relation{
-		t.phoneSystems.relation(), t.groups.relation(), groupMembers().relation(), t.extensions.relation(), t.phones.relation(),
-		t.phoneNumbers.relation(),
-		t.agentConfigs.relation(), t.callGroups.relation(), t.callMenus.relation(), t.representatives.relation(),
-		t.classifications.relation(), t.callLogs.relation(), extensionCalls().relation(), t.transcripts.relation(),
-		transcriptTexts().relation(), t.recordings.relation(), t.analyses.relation(), extensionAnalyses().relation(),
-		t.voicemails.relation(), t.tombstones.relation(), dayCounts().relation(),
-		referenceCounts().relation(), directories().relation(), globalDirectory().relation(),
-	}
-	return t
+// relation is a table without the Go types of its rows.
+type relation struct {
+	name    string
+	load    func(*fold.State, *pgx.Batch) // queues the loads of the rows that the state wants; nil: the table is never loaded
+	changes func(*fold.State) []statement // that write what differs from the table
 }
 
 // entity ties a table to its rows in a [fold.State].
 type entity[K, R comparable] struct {
-	table[R]
-	rows   func(*fold.State) *fold.Table[K, R]
-	keyRow func(K) R            // a row with nothing but its key
-	load   func(*fold.State, R) // nil where the table is never loaded
+	table[K, R]
+	rows func(*fold.State) *fold.Table[K, R]
+
+	// How rows are loaded that nobody wants by key, but which belong to calls or voicemails; nil: none are.
+	owners       func(*fold.State) []fold.Key
+	ownerColumns []column // of these keys
+	ownedSQL     string
 }
 
-func (e entity[K, R]) relation() relation { return relation{name: e.name, changes: e.changes} }
+// partitioned describes a table whose rows belong to partitions. tag names the column of a field without a tag.
+func partitioned[K, R comparable](name, tag string, rows func(*fold.State) *fold.Table[K, R]) entity[K, R] {
+	return entity[K, R]{table: newTable[K, R](name, true, tag), rows: rows}
+}
 
+// global describes a table without partitions.
+func global[K, R comparable](name, tag string, rows func(*fold.State) *fold.Table[K, R]) entity[K, R] {
+	return entity[K, R]{table: newTable[K, R](name, false, tag), rows: rows}
+}
+
+// withAllOf adds all rows of the wanted calls and voicemails to the loaded rows. id is the column that names them.
+func (e entity[K, R]) withAllOf(id string) entity[K, R] {
+	e.owners, e.ownerColumns = wantedOwners, columnsOf(kinds(), reflect.TypeFor[fold.Key](), "", 0)
+	e.ownedSQL = e.selectSQL(e.unnest(e.ownerColumns), "system_id, "+id)
+	return e
+}
+
+// withTargets adds the rows whose keys are those of what the wanted calls, as they are stored, refer to.
+func (e entity[K, R]) withTargets() entity[K, R] {
+	e.owners, e.ownerColumns = wantedCalls, columnsOf(kinds(), reflect.TypeFor[fold.Key](), "", 0)
+	e.ownedSQL = e.selectSQL("("+referencedTargetsSQL+")", names(e.key))
+	return e
+}
+
+func wantedCalls(s *fold.State) []fold.Key { return s.CallLogs.Wanted() }
+
+func wantedOwners(s *fold.State) []fold.Key {
+	var keys []fold.Key
+	for _, owner := range s.Transcripts.Wanted() {
+		keys = append(keys, fold.Key{System: owner.System, ID: owner.ID})
+	}
+	return keys
+}
+
+// written is the relation of a table that is never loaded.
+func (e entity[K, R]) written() relation { return relation{name: e.name, changes: e.changes} }
+
+// loaded is the relation of a table of which rows are loaded.
+func (e entity[K, R]) loaded() relation {
+	return relation{name: e.name, load: e.load, changes: e.changes}
+}
+
+// load queues the loads of the rows that the state wants.
+func (e entity[K, R]) load(s *fold.State, batch *pgx.Batch) {
+	queue := func(sql string, arrays []any) {
+		query := batch.Queue(sql, e.arguments(s.Partition, arrays)...)
+		query.Query(func(rows pgx.Rows) error { return e.collect(rows, e.rows(s).Load) })
+	}
+	if keys := e.rows(s).Wanted(); len(keys) > 0 {
+		queue(e.selectByKeySQL, e.bindKeys(keys))
+	}
+	if e.owners == nil {
+		return
+	}
+	if keys := e.owners(s); len(keys) > 0 {
+		queue(e.ownedSQL, arrays(e.ownerColumns, len(keys), pointers(keys)))
+	}
+}
+
+// changes are the statements that write what differs from the table.
 func (e entity[K, R]) changes(s *fold.State) (statements []statement) {
 	upserts, deletes := e.rows(s).Changes()
 	if len(deletes) > 0 {
-		statements = append(statements, statement{sql: e.deleteSQL, arguments: e.arguments(s.Partition, e.bindKeys(len(deletes), e.keyRows(deletes)))})
+		statements = append(statements, e.statement(s, e.deleteSQL, e.bindKeys(deletes)))
 	}
 	if len(upserts) > 0 {
-		statements = append(statements, statement{sql: e.upsertSQL, arguments: e.arguments(s.Partition, e.bind(len(upserts), slices.Values(upserts)))})
+		statements = append(statements, e.statement(s, e.upsertSQL, e.bind(len(upserts), slices.Values(upserts))))
 	}
 	return statements
 }
 
-// keyRows yields a row for each key, valid until the next one.
-func (e entity[K, R]) keyRows(keys []K) iter.Seq[*R] {
-	return func(yield func(*R) bool) {
-		var row R
-		for _, key := range keys {
-			row = e.keyRow(key)
-			if !yield(&row) {
-				return
-			}
-		}
-	}
+// counter is a row of a table of counters.
+type counter[K any] struct {
+	Key K
+	N   int64
 }
 
-// relation is a table without the Go type of its rows.
-type relation struct {
-	name    string
-	changes func(*fold.State) []statement // that write what differs from the tables
+// counted is the relation of a table of counters. A counter that falls to 0 loses its row, so that the rows don't
+// depend on how the events were batched.
+func counted[K comparable](name string, partitioned bool, tag string, tally func(*fold.State) fold.Deltas[K]) relation {
+	t := newTable[K, counter[K]](name, partitioned, tag)
+	return relation{name: name, changes: func(s *fold.State) (statements []statement) {
+		var changed []counter[K]
+		var lowered []K
+		for key, n := range tally(s) {
+			if n != 0 {
+				changed = append(changed, counter[K]{key, n})
+			}
+			if n < 0 {
+				lowered = append(lowered, key)
+			}
+		}
+
+		if len(changed) > 0 {
+			statements = append(statements, t.statement(s, t.addSQL, t.bind(len(changed), pointers(changed))))
+		}
+		if len(lowered) > 0 {
+			statements = append(statements, t.statement(s, t.deleteZeroSQL, t.bindKeys(lowered)))
+		}
+		return statements
+	}}
+}
+
+// directories returns the versions of the directories of phone systems, or that of the global classifications.
+func directories(s *fold.State, global bool) fold.Deltas[uuid.UUID] {
+	versions := make(fold.Deltas[uuid.UUID])
+	for system, n := range s.Directories {
+		if (system == uuid.Nil) == global {
+			versions[system] = n
+		}
+	}
+	return versions
 }

@@ -4,120 +4,103 @@ import (
 	_ "embed"
 	"fmt"
 	"iter"
+	"reflect"
 	"strings"
+	"unsafe"
 
 	"github.com/jackc/pgx/v5"
+
+	"callboard/projector/fold"
 )
 
 // partitionColumn is the first column of a table whose rows belong to partitions, and of its key.
 const partitionColumn = "partition"
 
-//go:embed referenced_keys.sql
-var referencedKeysSQL string
-
 //go:embed referenced_targets.sql
 var referencedTargetsSQL string
 
-// table is a database table whose rows are R. Its first columns are its key. In a table whose rows belong to partitions they follow the
-// partition, which is no part of R: a statement touches the rows of one partition, which is its first parameter.
-type table[R any] struct {
-	name        string
-	partitioned bool
-	key         int // how many columns, without the partition
-	columns     []column[R]
+// table is a database table whose rows are R, which begin with the fields of their key K. In a table whose rows belong
+// to partitions, the key follows the partition, which is no part of R: a statement touches the rows of one partition,
+// which is its first parameter.
+type table[K, R any] struct {
+	name         string
+	partitioned  bool
+	key, columns []column
 
 	// The parameters of these statements are those of arguments, with the arrays of bind or bindKeys.
-	selectSQL           string // all rows; without parameters
-	selectByKeySQL      string
-	selectReferencedSQL string // rows named by key, and those that other rows refer to; empty where nothing needs it
-	upsertSQL           string
-	deleteSQL           string
-	addSQL              string // adds to the last column
-	deleteZeroSQL       string // deletes rows whose last column is 0
+	selectByKeySQL string
+	upsertSQL      string
+	deleteSQL      string
+	addSQL         string // adds to the last column
+	deleteZeroSQL  string // deletes rows whose last column is 0
 }
 
-// newTable describes a table whose rows belong to partitions.
-func newTable[R any](name string, key int, columns []column[R]) table[R] {
-	return defineTable(table[R]{name: name, partitioned: true, key: key, columns: columns})
-}
-
-// newGlobalTable describes a table without partitions.
-func newGlobalTable[R any](name string, key int, columns []column[R]) table[R] {
-	return defineTable(table[R]{name: name, key: key, columns: columns})
-}
-
-func defineTable[R any](t table[R]) table[R] {
-	t.selectSQL = fmt.Sprintf("select %s from %s as t",
-		list(t.columns, func(_ int, c column[R]) string { return wrap(c.read, "t."+c.name) }), t.name)
-	t.selectByKeySQL = t.joined(t.unnest(t.columns[:t.key]))
-	t.upsertSQL = t.insertOr(onConflict(t.columns[t.key:]))
+// newTable describes a table by the tags of its rows. tag names the columns of fields without a tag.
+func newTable[K, R any](name string, partitioned bool, tag string) table[K, R] {
+	all := kinds()
+	t := table[K, R]{
+		name: name, partitioned: partitioned,
+		key: columnsOf(all, reflect.TypeFor[K](), tag, 0), columns: columnsOf(all, reflect.TypeFor[R](), tag, 0),
+	}
+	t.selectByKeySQL = t.selectSQL(t.unnest(t.key), names(t.key))
+	t.upsertSQL = t.insertOr(onConflict(t.columns[len(t.key):]))
 	t.deleteSQL = fmt.Sprintf("delete from %s as t where (%s) in (select * from %s)%s",
-		t.name, names(t.columns[:t.key]), t.unnest(t.columns[:t.key]), t.ofPartition(" and "))
+		t.name, names(t.key), t.unnest(t.key), t.ofPartition(" and "))
 	last := t.columns[len(t.columns)-1].name
 	t.addSQL = t.insertOr(fmt.Sprintf("update set %[1]s = t.%[1]s + excluded.%[1]s", last))
 	t.deleteZeroSQL = t.deleteSQL + " and t." + last + " = 0"
 	return t
 }
 
-// withReferenced adds the selection of rows by key, and of those whose key is in rows r of a table, which are given by system and a column.
-func (t table[R]) withReferenced(key, from, column string) table[R] {
-	t.selectReferencedSQL = t.joined("(" + fmt.Sprintf(referencedKeysSQL, t.unnest(t.columns[:t.key]), key, from, column) + ")")
-	return t
-}
-
-// withReferencedTargets adds the selection of the rows whose keys are those of what calls refer to. The calls are given by system and id.
-func (t table[R]) withReferencedTargets() table[R] {
-	t.selectReferencedSQL = t.joined("(" + referencedTargetsSQL + ")")
-	return t
-}
-
-// joined selects the rows whose keys are in a relation.
-func (t table[R]) joined(keys string) string {
-	columns := names(t.columns[:t.key])
-	return fmt.Sprintf("%s join %s as k (%s) using (%s)%s", t.selectSQL, keys, columns, columns, t.ofPartition(" where "))
+// selectSQL selects the rows that equal rows of a relation in some columns.
+func (t table[K, R]) selectSQL(relation, columns string) string {
+	return fmt.Sprintf("select %s from %s as t join %s as k (%s) using (%s)%s",
+		list(t.columns, func(_ int, c column) string { return wrap(c.read, "t."+c.name) }),
+		t.name, relation, columns, columns, t.ofPartition(" where "))
 }
 
 // insertOr inserts rows. onConflict says what becomes of those whose key exists.
-func (t table[R]) insertOr(onConflict string) string {
-	values := list(t.columns, func(_ int, c column[R]) string { return wrap(c.write, "new."+c.name) })
+func (t table[K, R]) insertOr(onConflict string) string {
+	values := list(t.columns, func(_ int, c column) string { return wrap(c.write, "new."+c.name) })
 	partition, number := "", ""
 	if t.partitioned {
 		partition, number = partitionColumn+", ", "$1::smallint, "
 	}
 	return fmt.Sprintf("insert into %s as t (%s%s) select %s%s from %s as new (%s) on conflict (%s%s) do %s",
 		t.name, partition, names(t.columns), number, values, t.unnest(t.columns), names(t.columns),
-		partition, names(t.columns[:t.key]), onConflict)
+		partition, names(t.key), onConflict)
 }
 
 // ofPartition is the condition on the partition, and empty for a table without partitions.
-func (t table[R]) ofPartition(before string) string {
+func (t table[K, R]) ofPartition(before string) string {
 	if !t.partitioned {
 		return ""
 	}
 	return before + "t." + partitionColumn + " = $1"
 }
 
-func onConflict[R any](columns []column[R]) string {
+func onConflict(columns []column) string {
 	if len(columns) == 0 {
 		return "nothing"
 	}
-	return "update set " + list(columns, func(_ int, c column[R]) string { return c.name + " = excluded." + c.name })
+	return "update set " + list(columns, func(_ int, c column) string { return c.name + " = excluded." + c.name })
 }
 
 // unnest is a relation of parameters, one array per column.
-func (t table[R]) unnest(columns []column[R]) string {
+func (t table[K, R]) unnest(columns []column) string {
 	first := 1
 	if t.partitioned {
 		first = 2
 	}
-	return "unnest(" + list(columns, func(i int, c column[R]) string { return fmt.Sprintf("$%d::%s[]", first+i, c.array) }) + ")"
+	parameter := func(i int, c column) string { return fmt.Sprintf("$%d::%s[]", first+i, c.array) }
+	return "unnest(" + list(columns, parameter) + ")"
 }
 
-func names[R any](columns []column[R]) string {
-	return list(columns, func(_ int, c column[R]) string { return c.name })
+func names(columns []column) string {
+	return list(columns, func(_ int, c column) string { return c.name })
 }
 
-func list[R any](columns []column[R], text func(int, column[R]) string) string {
+func list(columns []column, text func(int, column) string) string {
 	texts := make([]string, len(columns))
 	for i, c := range columns {
 		texts[i] = text(i, c)
@@ -134,37 +117,50 @@ func wrap(expression, value string) string {
 }
 
 // arguments returns a statement's arguments: the partition where the table has partitions, then the arrays.
-func (t table[R]) arguments(partition int16, arrays []any) []any {
+func (t table[K, R]) arguments(partition int16, arrays []any) []any {
 	if !t.partitioned {
 		return arrays
 	}
 	return append([]any{partition}, arrays...)
 }
 
-// bind returns count rows as one array per column.
-func (t table[R]) bind(count int, rows iter.Seq[*R]) []any { return arrays(t.columns, count, rows) }
-
-// bindKeys returns the keys of count rows as one array per key column.
-func (t table[R]) bindKeys(count int, rows iter.Seq[*R]) []any {
-	return arrays(t.columns[:t.key], count, rows)
+// statement returns a statement about rows of the state's partition.
+func (t table[K, R]) statement(s *fold.State, sql string, arrays []any) statement {
+	return statement{sql: sql, arguments: t.arguments(s.Partition, arrays)}
 }
 
-// collect scans the rows of a selection.
-func (t table[R]) collect(rows pgx.Rows, load func(R)) error {
+// bind returns count rows as one array per column.
+func (t table[K, R]) bind(count int, rows iter.Seq[*R]) []any { return arrays(t.columns, count, rows) }
+
+// bindKeys returns keys as one array per column of the key.
+func (t table[K, R]) bindKeys(keys []K) []any { return arrays(t.key, len(keys), pointers(keys)) }
+
+// collect reads the rows of a selection.
+func (t table[K, R]) collect(rows pgx.Rows, load func(K, R)) error {
 	defer rows.Close()
-	targets := make([]any, len(t.columns))
 	for rows.Next() {
+		var key K
 		var row R
-		for i, c := range t.columns {
-			targets[i] = c.scan(&row)
-		}
-		if err := rows.Scan(targets...); err != nil {
+		if err := decode(t.key, unsafe.Pointer(&key), rows.RawValues()); err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
-		load(row)
+		if err := decode(t.columns, unsafe.Pointer(&row), rows.RawValues()); err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+		load(key, row)
 	}
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("%s: %w", t.name, err)
+	}
+	return nil
+}
+
+// decode sets the fields of a row to the values of the columns.
+func decode(columns []column, row unsafe.Pointer, values [][]byte) error {
+	for i, c := range columns {
+		if !c.decode(c.field(row), values[i]) {
+			return fmt.Errorf("column %s has a value of %d bytes", c.name, len(values[i]))
+		}
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (c ChangeSet) decides() bool {
 // another writer from the rows.
 func (s *Store) changes(c ChangeSet) []statement {
 	statements := []statement{advanceStatement(c.From, c.To)}
-	for _, r := range s.tables.relations {
+	for _, r := range s.relations {
 		for _, change := range r.changes(c.State) {
 			change.done = func(rows int64) error {
 				s.plans.wrote(r.name, rows)

@@ -1,0 +1,25 @@
+package fold
+
+import "callboard/events"
+
+func voicemailOwner(key Key) OwnerRowKey {
+	return OwnerRowKey{key.System, events.OwnerRow{Entity: events.EntityVoicemail, ID: key.ID}}
+}
+
+// wantVoicemail asks for a voicemail and its facets.
+func (s *State) wantVoicemail(e events.Event) {
+	key := keyOf(e.Identity)
+	s.Voicemails.want(key)
+	s.wantOwnerRow(voicemailOwner(key))
+}
+
+// foldVoicemail applies an event of a voicemail. Its deletion removes its transcript and recordings. Unlike a call, a deleted voicemail can be
+// created again.
+func (s *State) foldVoicemail(e events.Event, _ events.Time) (Outcome, error) {
+	key := keyOf(e.Identity)
+	outcome := replaceRow(s, &s.Voicemails, key, e, voicemail)
+	if outcome == Applied && e.Deleted() {
+		s.removeFacets(voicemailOwner(key))
+	}
+	return outcome, nil
+}
