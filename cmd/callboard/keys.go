@@ -48,12 +48,27 @@ func asUsageError(err error) error {
 	return err
 }
 
+// grantFlags name what a key or an endpoint covers.
+type grantFlags struct {
+	System       *uuid.UUID `xor:"grant" required:"" placeholder:"UUID" help:"One phone system. One of --system, --group and --organization is required."`
+	Group        *uuid.UUID `xor:"grant" required:"" placeholder:"UUID" help:"The current members of a phone system group."`
+	Organization *uuid.UUID `xor:"grant" required:"" placeholder:"UUID" help:"The phone systems directly attached to an organization."`
+}
+
+func (f grantFlags) grant() (kind string, id uuid.UUID) {
+	switch {
+	case f.System != nil:
+		return "system", *f.System
+	case f.Group != nil:
+		return "group", *f.Group
+	}
+	return "organization", *f.Organization
+}
+
 type keysIssueCommand struct {
 	output
-	Name         string           `required:"" help:"A name for the key."`
-	System       *uuid.UUID       `xor:"grant" required:"" placeholder:"UUID" help:"Grant one phone system. One of --system, --group and --organization is required."`
-	Group        *uuid.UUID       `xor:"grant" required:"" placeholder:"UUID" help:"Grant the current members of a phone system group."`
-	Organization *uuid.UUID       `xor:"grant" required:"" placeholder:"UUID" help:"Grant the phone systems directly attached to an organization."`
+	Name string `required:"" help:"A name for the key."`
+	grantFlags
 	Scopes       []string         `required:"" placeholder:"A:READ" help:"What the key may read: ${scopes}."`
 	OwnExtension *uuid.UUID       `placeholder:"UUID" help:"Narrow calls:read to this extension's own calls."`
 	Allow        []netip.Prefix   `type:"networks" placeholder:"CIDR,..." help:"Accept the key only from these networks."`
@@ -85,14 +100,9 @@ func (c *keysIssueCommand) Run(ctx context.Context, streams run.Streams) error {
 }
 
 func (c *keysIssueCommand) request(now time.Time) access.KeySpec {
-	r := access.KeySpec{Name: c.Name, Tier: access.Tier(c.Tier), Networks: c.Allow}
-	switch {
-	case c.System != nil:
-		r.Grant = access.Grant{Kind: access.GrantSystem, ID: *c.System}
-	case c.Group != nil:
-		r.Grant = access.Grant{Kind: access.GrantGroup, ID: *c.Group}
-	case c.Organization != nil:
-		r.Grant = access.Grant{Kind: access.GrantOrganization, ID: *c.Organization}
+	kind, id := c.grant()
+	r := access.KeySpec{
+		Name: c.Name, Grant: access.Grant{Kind: access.GrantKind(kind), ID: id}, Tier: access.Tier(c.Tier), Networks: c.Allow,
 	}
 	for _, s := range c.Scopes {
 		r.Scopes = append(r.Scopes, access.Scope(strings.TrimSpace(s)))

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/user"
 	"strconv"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -68,37 +67,6 @@ func withWebhookAdvice(err error) error {
 		return fmt.Errorf("%w\nRun 'callboard webhooks deliveries ID' to list an endpoint's deliveries; nothing was changed", err)
 	}
 	return err
-}
-
-// moment is a flag's instant: RFC 3339, or a duration such as 24h, which means so long ago.
-type moment struct {
-	at  time.Time
-	ago time.Duration
-}
-
-// UnmarshalText reads the text.
-func (m *moment) UnmarshalText(text []byte) error {
-	if at, err := time.Parse(time.RFC3339, string(text)); err == nil {
-		*m = moment{at: at}
-		return nil
-	}
-	ago, err := setting.ParseDuration(string(text))
-	if err != nil || ago < 0 {
-		return fmt.Errorf("%q is no instant: write 2026-03-02T09:30:00Z, or 24h for a day ago", text)
-	}
-	*m = moment{ago: ago}
-	return nil
-}
-
-// instant returns the zero time for no moment.
-func (m *moment) instant(now time.Time) time.Time {
-	switch {
-	case m == nil:
-		return time.Time{}
-	case m.at.IsZero():
-		return now.Add(-m.ago)
-	}
-	return m.at
 }
 
 type webhooksListCommand struct {

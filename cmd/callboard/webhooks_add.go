@@ -24,14 +24,12 @@ import (
 
 type webhooksAddCommand struct {
 	output
-	URL          string     `arg:"" help:"The URL to send to: https."`
-	Name         string     `required:"" help:"A name for the endpoint."`
-	System       *uuid.UUID `xor:"grant" required:"" placeholder:"UUID" help:"Events of one phone system. One of --system, --group and --organization is required."`
-	Group        *uuid.UUID `xor:"grant" required:"" placeholder:"UUID" help:"Events of the current members of a phone system group."`
-	Organization *uuid.UUID `xor:"grant" required:"" placeholder:"UUID" help:"Events of the phone systems directly attached to an organization."`
-	Kinds        string     `required:"" placeholder:"KIND,..." help:"The kinds of events, or all."`
-	Concurrency  int        `default:"8" help:"The number of requests at once, from 1 to 64."`
-	NoTest       bool       `help:"Register the endpoint without a test."`
+	URL  string `arg:"" help:"The URL to send to: https."`
+	Name string `required:"" help:"A name for the endpoint."`
+	grantFlags
+	Kinds       string `required:"" placeholder:"KIND,..." help:"The kinds of events, or all."`
+	Concurrency int    `default:"8" help:"The number of requests at once, from 1 to 64."`
+	NoTest      bool   `help:"Register the endpoint without a test."`
 	operatorName
 	projectionServers
 	Key     setting.WebhookKey     `embed:""`
@@ -78,7 +76,8 @@ func (c *webhooksAddCommand) candidate() (registry.Candidate, error) {
 	if err != nil {
 		return registry.Candidate{}, err
 	}
-	return registry.NewCandidate(c.Name, url, c.target(), kinds, c.Concurrency, sealer)
+	kind, id := c.grant()
+	return registry.NewCandidate(c.Name, url, registry.Target{Kind: registry.TargetKind(kind), ID: id}, kinds, c.Concurrency, sealer)
 }
 
 // checkURL returns the canonical form of an endpoint's URL.
@@ -89,16 +88,6 @@ func checkURL(targets setting.WebhookTargets, text string) (string, error) {
 		return "", &run.UsageError{Detail: err.Error()}
 	}
 	return url, nil
-}
-
-func (c *webhooksAddCommand) target() registry.Target {
-	switch {
-	case c.System != nil:
-		return registry.Target{Kind: registry.System, ID: *c.System}
-	case c.Group != nil:
-		return registry.Target{Kind: registry.Group, ID: *c.Group}
-	}
-	return registry.Target{Kind: registry.Organization, ID: *c.Organization}
 }
 
 // try has a sender send one test, unless the operator wants none.

@@ -136,7 +136,7 @@ type webhooksDeliveriesCommand struct {
 	output
 	endpointArgument
 	State    string           `enum:",waiting,delivered,dead,skipped" default:"" placeholder:"STATE" help:"Only those in this state: waiting, delivered, dead or skipped."`
-	Since    *moment          `placeholder:"TIME" help:"Only those created since then: 2026-03-02T09:30:00Z, or 24h for a day ago."`
+	Since    time.Time        `type:"instant" placeholder:"TIME" help:"Only those created since then: 2026-03-02T09:30:00Z, or 24h for a day ago."`
 	Kind     string           `placeholder:"KIND" help:"Only those of this kind of event."`
 	CallSid  string           `placeholder:"SID" help:"Only those of this call."`
 	Limit    int              `type:"count" min:"1" max:"10000" default:"100" help:"The maximum number to list, up to 10000."`
@@ -157,7 +157,7 @@ func (c *webhooksDeliveriesCommand) Run(ctx context.Context, streams run.Streams
 		}
 	}
 	query := registry.Query{
-		Endpoint: c.ID, State: registry.DeliveryState(c.State), Since: c.Since.instant(time.Now()), Kind: webhook.Kind(c.Kind), CallSid: c.CallSid,
+		Endpoint: c.ID, State: registry.DeliveryState(c.State), Since: c.Since, Kind: webhook.Kind(c.Kind), CallSid: c.CallSid,
 		Limit: c.Limit,
 	}
 	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
@@ -187,7 +187,7 @@ type webhooksRedeliverCommand struct {
 	Deliveries []int64          `arg:"" optional:"" name:"delivery" help:"The deliveries, from 'webhooks deliveries'."`
 	Endpoint   *uuid.UUID       `placeholder:"UUID" help:"Instead of single deliveries: those of this endpoint in a --state."`
 	State      string           `enum:",dead,skipped" default:"" placeholder:"STATE" help:"With --endpoint: dead or skipped."`
-	Since      *moment          `placeholder:"TIME" help:"With --endpoint: only those that ended since then: 2026-03-02T09:30:00Z, or 24h for a day ago."`
+	Since      time.Time        `type:"instant" placeholder:"TIME" help:"With --endpoint: only those that ended since then: 2026-03-02T09:30:00Z, or 24h for a day ago."`
 	Postgres   setting.Postgres `embed:""`
 }
 
@@ -211,7 +211,7 @@ func (c *webhooksRedeliverCommand) check() error {
 		return &run.UsageError{Detail: "name deliveries by their ID, or use --endpoint and --state"}
 	case (c.Endpoint != nil) != (c.State != ""):
 		return &run.UsageError{Detail: "--endpoint requires --state, and --state requires --endpoint"}
-	case c.Endpoint == nil && c.Since != nil:
+	case c.Endpoint == nil && !c.Since.IsZero():
 		return &run.UsageError{Detail: "--since requires --endpoint"}
 	}
 	return nil
@@ -221,13 +221,13 @@ func (c *webhooksRedeliverCommand) redeliver(ctx context.Context, r *registry.Re
 	if c.Endpoint == nil {
 		return r.Redeliver(ctx, c.Deliveries)
 	}
-	return r.RedeliverState(ctx, *c.Endpoint, registry.DeliveryState(c.State), c.Since.instant(time.Now()))
+	return r.RedeliverState(ctx, *c.Endpoint, registry.DeliveryState(c.State), c.Since)
 }
 
 type webhooksReplayCommand struct {
 	endpointChange
-	Since     moment                   `required:"" placeholder:"TIME" help:"The beginning of the range: 2026-03-02T09:30:00Z, or 24h for a day ago."`
-	Until     *moment                  `placeholder:"TIME" help:"The end of the range, exclusive. Default: now."`
+	Since     time.Time                `type:"instant" required:"" placeholder:"TIME" help:"The beginning of the range: 2026-03-02T09:30:00Z, or 24h for a day ago."`
+	Until     time.Time                `type:"instant" placeholder:"TIME" help:"The end of the range, exclusive. Default: now."`
 	Kinds     string                   `placeholder:"KIND,..." help:"Only these kinds of event. Default: all of the endpoint."`
 	DryRun    bool                     `help:"Only count."`
 	Retention setting.WebhookRetention `embed:""`
@@ -241,10 +241,9 @@ type replayed struct {
 
 // Run sends events again.
 func (c *webhooksReplayCommand) Run(ctx context.Context, streams run.Streams) error {
-	now := time.Now()
-	replay := registry.Replay{Endpoint: c.ID, Since: c.Since.instant(now), Until: now, Days: c.Retention.Days}
-	if c.Until != nil {
-		replay.Until = c.Until.instant(now)
+	replay := registry.Replay{Endpoint: c.ID, Since: c.Since, Until: c.Until, Days: c.Retention.Days}
+	if c.Until.IsZero() {
+		replay.Until = time.Now()
 	}
 	if c.Kinds != "" {
 		kinds, err := parseKinds("--kinds", c.Kinds)

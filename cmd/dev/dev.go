@@ -117,14 +117,12 @@ func (i *instance) listen(ctx context.Context) (err error) {
 	if i.public, err = run.Listen(ctx, i.Listen); err != nil {
 		return fmt.Errorf("%w: use --listen :0 to select a free port", err)
 	}
-	if i.admin.reader, err = run.Listen(ctx, "127.0.0.1:0"); err != nil {
-		return err
+	for _, listener := range []*net.Listener{&i.admin.reader, &i.admin.projector, &i.admin.webhooks} {
+		if *listener, err = run.Listen(ctx, "127.0.0.1:0"); err != nil {
+			return err
+		}
 	}
-	if i.admin.projector, err = run.Listen(ctx, "127.0.0.1:0"); err != nil {
-		return err
-	}
-	i.admin.webhooks, err = run.Listen(ctx, "127.0.0.1:0")
-	return err
+	return nil
 }
 
 // closeListeners closes the listeners that no actor has closed.
@@ -222,19 +220,16 @@ func (i *instance) startReader(ctx context.Context) error {
 	}
 	log := i.log.With().Str("program", "reader").Logger()
 	config := readapi.Config{
-		NATS:      connection.NATSConfig{URL: i.natsURL, Name: "callboard-reader", Log: log},
-		Premium:   premiumPerMinute,
-		Primary:   url,
-		Session:   session,
-		BaseURL:   i.baseURL(),
-		Peppers:   i.dir.peppers(),
-		CursorKey: i.dir.cursorKey(),
-		Audio:     location,
-		Public:    i.public,
-		Admin:     i.admin.reader,
-		Log:       log,
-
-		CoverageMaxAge: coverageMaxAge,
+		NATS:    connection.NATSConfig{URL: i.natsURL, Name: "callboard-reader", Log: log},
+		Primary: url,
+		Session: session,
+		Peppers: i.dir.peppers(),
+		Public:  i.public,
+		Admin:   i.admin.reader,
+		Log:     log,
+		Settings: readapi.Settings{
+			Premium: premiumPerMinute, BaseURL: i.baseURL(), CursorKey: i.dir.cursorKey(), Audio: location, CoverageMaxAge: coverageMaxAge,
+		},
 	}
 	i.stack.Go(ctx, "reader", func(ctx context.Context) error { return readapi.Run(ctx, config) })
 	return nil
@@ -255,10 +250,12 @@ func (i *instance) startWebhooks(ctx context.Context) error {
 		Postgres: url,
 		Session:  session,
 		Keys:     i.dir.webhookKeys(),
-		Networks: []netip.Prefix{netip.MustParsePrefix(localNetwork), netip.PrefixFrom(netip.IPv6Loopback(), 128)},
-		CA:       i.dir.path(listenCertificate),
-		Admin:    i.admin.webhooks,
-		Log:      log,
+		Settings: webhooks.Settings{Targets: setting.WebhookTargets{
+			AllowNetworks: []netip.Prefix{netip.MustParsePrefix(localNetwork), netip.PrefixFrom(netip.IPv6Loopback(), 128)},
+			CA:            i.dir.path(listenCertificate),
+		}},
+		Admin: i.admin.webhooks,
+		Log:   log,
 	}
 	i.stack.Go(ctx, "webhooks", func(ctx context.Context) error { return webhooks.Run(ctx, config) })
 	return nil

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
+	"net/netip"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/rs/zerolog"
+
+	"callboard/internal/run"
 )
 
 // natsServer is an embedded NATS server.
@@ -44,24 +46,15 @@ func startNATSServer(address, dir string, log zerolog.Logger) (*natsServer, erro
 
 // splitNATSAddress splits an address. It opens the address first, because the server reports no error for a port in use.
 func splitNATSAddress(address string) (host string, port int, err error) {
-	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
+	listener, err := run.Listen(context.Background(), address)
 	if err != nil {
 		return "", 0, fmt.Errorf("NATS: %w\nUse --nats-listen 127.0.0.1:0 to select a free port", err)
 	}
 	if err := listener.Close(); err != nil {
 		return "", 0, fmt.Errorf("NATS: %w", err)
 	}
-	host, text, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", 0, fmt.Errorf("NATS: %w", err)
-	}
-	if port, err = strconv.Atoi(text); err != nil {
-		return "", 0, fmt.Errorf("NATS: %w", err)
-	}
-	if port == 0 {
-		port = server.RANDOM_PORT
-	}
-	return host, port, nil
+	host, _, err = net.SplitHostPort(address)
+	return host, int(netip.MustParseAddrPort(listener.Addr().String()).Port()), err
 }
 
 func (n *natsServer) url() string { return n.server.ClientURL() }

@@ -58,6 +58,19 @@ func Main(name, description string, program any, options ...kong.Option) {
 	os.Exit(Run(ctx, program, os.Args[1:], setting.Environment, streams, options...))
 }
 
+// server is a program that serves, which runs without the name of a command, and what people and engines ask about it.
+type server[P any] struct {
+	Run         P                  `cmd:"" default:"withargs" help:"${description} This is the default."`
+	Healthcheck HealthcheckCommand `cmd:"" help:"Ask the running program whether it is ready. Exit 1 unless it is; for containers without a shell."`
+	Version     VersionCommand     `cmd:"" help:"Show the version of this build."`
+}
+
+// MainServer runs a program that serves, as [Main] does. P holds its settings and has its method Run. adminListen is the default of its
+// admin address.
+func MainServer[P any](name, description, adminListen string) {
+	Main(name, description, &server[P]{}, kong.Vars{"admin_listen": adminListen, "description": description})
+}
+
 // Run runs a program and returns its exit code. The end of ctx asks the program to stop.
 func Run(
 	ctx context.Context, program any, args []string, getenv func(string) string, streams Streams, options ...kong.Option,

@@ -21,20 +21,25 @@ import (
 	"callboard/schema"
 )
 
+// Settings are the settings that only a projector has. The zero value stands for the defaults.
+type Settings struct {
+	Connections int           `type:"count" name:"postgres-connections" setting:"" min:"1" max:"1000" placeholder:"NUMBER" example:"8" help:"The number of connections to PostgreSQL for batches, beside five for other work. A partition uses one at a time; with fewer, partitions wait for each other. Default: twice the processors, at least 4."`
+	Partitions  []int         `type:"partitions" setting:"" placeholder:"0-7,12" help:"The partitions that this projector may own. Default: all."`
+	FeedMemory  int64         `type:"memory" name:"feed-memory" setting:"" default:"64MiB" placeholder:"SIZE" help:"The memory for messages that wait to be committed, of all partitions, beside 16MiB that NATS sends ahead."`
+	Clock       time.Duration `setting:"" min:"250ms" max:"60s" default:"1s" placeholder:"DURATION" help:"How old the newest clock message of the stream may be until the projector publishes another one, 250ms to 60s: while there are no events, watermarks move that often."`
+	AuditDays   int           `type:"count" name:"audit-days" setting:"" min:"1" max:"36500" default:"90" help:"For how many days audit entries are stored."`
+}
+
 // Config configures a projector. Run closes the listener.
 type Config struct {
-	NATS        connection.NATSConfig
-	Stream      string
-	Postgres    setting.URL       // the primary
-	Connections int               // for batches; zero: twice the processors, at least 4
-	Session     map[string]string // additional settings of the database sessions
-	Partitions  []int             // nil: all of the stream's
-	FeedMemory  int64             // bytes of messages that wait to be committed; zero: 64 MiB
-	Clock       time.Duration     // between clock messages; 0: 1 s
-	AuditDays   int               // for how many days audit entries are stored; 0: 90
-	Admin       net.Listener
-	PProf       bool // serve profiles on the admin listener
-	Log         zerolog.Logger
+	Settings
+	NATS     connection.NATSConfig
+	Stream   string
+	Postgres setting.URL       // the primary
+	Session  map[string]string // additional settings of the database sessions
+	Admin    net.Listener
+	PProf    bool // serve profiles on the admin listener
+	Log      zerolog.Logger
 }
 
 // Run applies events, stores audit entries and serves the console until ctx ends.

@@ -94,8 +94,8 @@ func TestRun_SurplusPartitions(t *testing.T) {
 		admin, log = programtest.Listen(t), &eventstest.LogBuffer{}
 		c := projector.Config{
 			NATS: connection.NATSConfig{URL: programtest.Setting(t, setting.NewNATSURL, server.URL()), Log: zerolog.Nop()}, Stream: events.StreamName,
-			Postgres:   programtest.Setting(t, setting.NewPostgresURL, database.RoleURL("callboard_projector")),
-			Partitions: partitions, Admin: admin, Log: zerolog.New(log),
+			Postgres: programtest.Setting(t, setting.NewPostgresURL, database.RoleURL("callboard_projector")),
+			Settings: projector.Settings{Partitions: partitions}, Admin: admin, Log: zerolog.New(log),
 		}
 		t.Cleanup(eventstest.Run(t, func(ctx context.Context) error { return projector.Run(ctx, c) }))
 		return admin, log
@@ -125,7 +125,7 @@ func TestRun_FewConnections(t *testing.T) {
 	admin := programtest.Listen(t)
 	c := projector.Config{
 		NATS: connection.NATSConfig{URL: programtest.Setting(t, setting.NewNATSURL, server.URL()), Log: zerolog.Nop()}, Stream: events.StreamName,
-		Postgres: programtest.Setting(t, setting.NewPostgresURL, database.RoleURL("callboard_projector")), Connections: 1, Admin: admin, Log: zerolog.Nop(),
+		Postgres: programtest.Setting(t, setting.NewPostgresURL, database.RoleURL("callboard_projector")), Settings: projector.Settings{Connections: 1}, Admin: admin, Log: zerolog.Nop(),
 	}
 	stop := eventstest.Run(t, func(ctx context.Context) error { return projector.Run(ctx, c) })
 	publisher := events.NewPublisher(js, "test")

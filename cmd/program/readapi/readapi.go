@@ -26,28 +26,33 @@ import (
 	"callboard/readapi/limit"
 )
 
+// Settings are the settings that only a reader has. Zero sizes stand for the defaults.
+type Settings struct {
+	Replica         setting.URL    `type:"postgres-url" name:"postgres-read-url" setting:"" secret:"" placeholder:"URL" help:"The PostgreSQL server that the projection is read from, such as a replica. Default: the primary."`
+	ReadConnections int            `type:"count" name:"read-connections" setting:"" min:"1" max:"1000" default:"16" help:"The number of connections to the PostgreSQL server that the projection is read from. The reader has 4 more to the primary for credentials, and one to each server for its readiness."`
+	DirectoryMemory int64          `type:"memory" name:"directory-memory" setting:"" default:"64MiB" placeholder:"SIZE" help:"The memory for the names and labels that report pages show. Those that were not used for the longest time make room for others."`
+	BodyMemory      int64          `type:"memory" name:"body-memory" setting:"" min:"14MiB" default:"192MiB" placeholder:"SIZE" help:"The memory for all responses that are being made or written, 14MiB or more. A key has an eighth of it, at least 14MiB."`
+	BaseURL         string         `type:"base-url" name:"base-url" setting:"" missing:"set it to the public URL of the API, such as https://host/v1" placeholder:"URL" help:"The public URL of the API. It ends in /v1."`
+	CursorKey       setting.Secret `type:"cursor-key" setting:"" secret:"" missing:"set it to 32 random bytes in base64, the same for all readers; generate them with 'openssl rand -base64 32'" placeholder:"BASE64" help:"The secret that encrypts cursors and links to audio, the same for all readers. Do not put it on the command line."`
+	Audio           audio.Location `type:"audio-url" name:"audio-url" setting:"" missing:"set it to the bucket or directory of the recordings' audio, such as s3://bucket?region=name or file:///directory" placeholder:"URL" help:"The place of the recordings' audio: s3://bucket/prefix?endpoint=https://host&region=name&style=path, or file:///directory, which the reader serves itself."`
+	TrustedProxies  []netip.Prefix `type:"networks" setting:"" placeholder:"CIDR,..." help:"The networks whose X-Forwarded-For headers are trusted."`
+	CoverageMaxAge  time.Duration  `name:"coverage-max-age" setting:"" min:"1s" zero:"any age" default:"1h" placeholder:"DURATION" help:"How far the watermark that decides the coverage of a group or an organization may be behind. Keys of one that is further behind are answered 503. 0: no limit. Keys of one phone system are not affected."`
+	Drain           time.Duration  `setting:"" min:"0s" max:"10m" default:"0s" example:"10s" placeholder:"DURATION" help:"For how long the reader answers requests after it was asked to stop, while /readyz says that it is not ready. The time that a load balancer needs to notice."`
+	Premium         int            `type:"count" name:"premium-per-minute" setting:"" min:"1" max:"2147483647" default:"600" help:"The number of requests per minute of a key of the premium tier."`
+}
+
 // Config configures a reader. Run closes the listeners.
 type Config struct {
+	Settings
 	NATS              connection.NATSConfig // for budgets and the audit, a connection each
-	Premium           int                   // requests per minute of a premium key
 	LimiterTimeout    time.Duration         // of a decision about a budget, while NATS is connected; zero: 1 s
 	RequestTimeout    time.Duration         // zero: 5 s
 	DimensionsTimeout time.Duration         // of a snapshot of report dimensions; zero: 3 s
 	Primary           setting.URL
-	Replica           setting.URL       // the projection is read from it; zero: the primary
-	ReadConnections   int               // to the server that the projection is read from; zero: 16
-	DirectoryMemory   int64             // bytes of names that report pages show; zero: 64 MiB
-	BodyMemory        int64             // bytes for all responses; zero: 192 MiB
 	Session           map[string]string // additional settings of the database sessions
-	BaseURL           string
 	Peppers           []access.Pepper
-	CursorKey         setting.Secret // seals cursors and links
-	Audio             audio.Location
-	TrustedProxies    []netip.Prefix
-	CoverageMaxAge    time.Duration // of what decides about groups and organizations; zero: any
 	Public, Admin     net.Listener
-	Drain             time.Duration // for how long requests are accepted after the end of the context; zero: not at all
-	PProf             bool          // serve profiles on the admin listener
+	PProf             bool // serve profiles on the admin listener
 	Log               zerolog.Logger
 }
 

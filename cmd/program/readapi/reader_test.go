@@ -45,8 +45,11 @@ func config(tb testing.TB, server *eventstest.Server, url string) readapi.Config
 	return readapi.Config{
 		Public: programtest.Listen(tb), Admin: programtest.Listen(tb),
 		NATS:    connection.NATSConfig{URL: natsURL, RetryConnect: true, Log: zerolog.Nop()},
-		Primary: primary, Replica: primary, Audio: location, Peppers: []access.Pepper{pepper},
-		Premium: 600, BaseURL: "https://phones.example.com/v1", CursorKey: setting.NewSecret(strings.Repeat("s", 32)), Log: zerolog.Nop(),
+		Primary: primary, Peppers: []access.Pepper{pepper}, Log: zerolog.Nop(),
+		Settings: readapi.Settings{
+			Replica: primary, Audio: location, Premium: 600, BaseURL: "https://phones.example.com/v1",
+			CursorKey: setting.NewSecret(strings.Repeat("s", 32)),
+		},
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/netip"
 	"os"
 	"time"
 
@@ -25,20 +24,24 @@ import (
 	"callboard/schema"
 )
 
+// Settings are the settings that only a sender has. The zero value stands for the defaults.
+type Settings struct {
+	ReadURLs  []setting.URL            `type:"postgres-urls" name:"webhook-read-urls" setting:"" secret:"" placeholder:"URL ..." help:"Every PostgreSQL server that readers use, separated by spaces: every value of CALLBOARD_POSTGRES_READ_URL, with the user callboard_webhooks. A webhook is sent when all of them have the rows. Default: readers use the primary."`
+	Targets   setting.WebhookTargets   `embed:""`
+	Retries   []time.Duration          `type:"durations" name:"webhook-retries" setting:"" min:"1ms" max:"365d" default:"5s,30s,2m,10m,30m,1h,2h,4h,8h,12h" placeholder:"DURATION,..." help:"The intervals between the attempts of a delivery. The last one repeats."`
+	GiveUp    time.Duration            `name:"webhook-give-up" setting:"" min:"1ms" max:"365d" default:"72h" help:"How long after its first attempt a delivery is tried again; then it is dead. An endpoint without a success for so long is disabled."`
+	Timeout   time.Duration            `name:"webhook-timeout" setting:"" min:"1ms" max:"5m" default:"15s" help:"The time that a request may take, from connecting to the answer's headers."`
+	InFlight  int                      `type:"count" name:"webhook-in-flight" setting:"" min:"1" max:"10000" default:"512" placeholder:"NUMBER" help:"The number of requests at once, to all endpoints."`
+	Retention setting.WebhookRetention `embed:""`
+}
+
 // Config configures a sender. Run closes the listener.
 type Config struct {
+	Settings
 	NATS     connection.NATSConfig
 	Postgres setting.URL       // the primary
 	Session  map[string]string // additional settings of the database sessions
-	ReadURLs []setting.URL     // of the servers that readers use; none: the primary
 	Keys     []vault.Key       // the current one first
-	Networks []netip.Prefix    // that endpoints may be in although they are not public
-	Ports    []uint16          // of endpoints; nil: 443 and 8443
-	CA       string            // a file of authorities' certificates beside the system's; empty: none
-	Schedule webhook.Schedule  // zero: the default one
-	Timeout  time.Duration     // of a request; 0: 15 s
-	InFlight int               // the most requests at once; 0: 512
-	Days     int               // for how many days history is stored; 0: 30
 	Admin    net.Listener
 	PProf    bool // serve profiles on the admin listener
 	Log      zerolog.Logger
@@ -59,7 +62,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	roots, err := readRoots(c.CA)
+	roots, err := readRoots(c.Targets.CA)
 	if err != nil {
 		return err
 	}
@@ -79,11 +82,12 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer pool.Close()
 	sender := webhook.New(webhook.Config{
-		Database: pool, NATS: nats.JetStream.Conn(), Gate: c.gate(), Vault: sealed, Schedule: c.Schedule, InFlight: c.InFlight,
+		Database: pool, NATS: nats.JetStream.Conn(), Gate: c.gate(), Vault: sealed, InFlight: c.InFlight,
+		Schedule: webhook.Schedule{Retries: c.Retries, GiveUp: c.GiveUp},
 		Client: egress.New(egress.Config{
-			Networks: c.Networks, Ports: c.Ports, Roots: roots, Timeout: c.Timeout, Version: run.ReadBuild().Version,
+			Networks: c.Targets.AllowNetworks, Ports: c.Targets.Ports, Roots: roots, Timeout: c.Timeout, Version: run.ReadBuild().Version,
 		}),
-		Timeout: c.Timeout, Days: c.Days, Log: c.Log, Metrics: registry,
+		Timeout: c.Timeout, Days: c.Retention.Days, Log: c.Log, Metrics: registry,
 	})
 	stack, ctx := run.NewStack(ctx)
 	stack.Go(ctx, "nats", nats.Run)

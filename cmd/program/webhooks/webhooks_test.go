@@ -68,8 +68,8 @@ func TestRun_Refused(t *testing.T) {
 		change func(*webhooks.Config)
 	}{
 		{"CALLBOARD_WEBHOOK_KEY", func(c *webhooks.Config) { c.Keys = nil }},
-		{"has no certificate in PEM", func(c *webhooks.Config) { c.CA = empty }},
-		{"no such file", func(c *webhooks.Config) { c.CA = filepath.Join(t.TempDir(), "missing.pem") }},
+		{"has no certificate in PEM", func(c *webhooks.Config) { c.Targets.CA = empty }},
+		{"no such file", func(c *webhooks.Config) { c.Targets.CA = filepath.Join(t.TempDir(), "missing.pem") }},
 	} {
 		c := config(t, database)
 		test.change(&c)

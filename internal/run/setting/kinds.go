@@ -27,7 +27,7 @@ type parser func(text string, tag *kong.Tag) (any, error)
 
 // mappers are kong's options for the kinds of settings, by the tag "type". Flags of type [time.Duration] need no tag.
 func (r *reader) mappers() []kong.Option {
-	duration := within("duration", ParseDuration)
+	duration := within("duration", parseDuration)
 	options := []kong.Option{kong.TypeMapper(reflect.TypeFor[time.Duration](), mapper{r, duration})}
 	for name, parse := range map[string]parser{
 		"address": matching(`(\[[^\]]+\]|[^:\[\]]*):[0-9]{1,5}`, "is not an address to listen on: write host:port, "+
@@ -44,6 +44,7 @@ func (r *reader) mappers() []kong.Option {
 		"count":           within("whole number", strconv.Atoi),
 		"cursor-key":      only(NewCursorKey),
 		"durations":       list[time.Duration](duration),
+		"instant":         only(parseInstant),
 		"memory":          within("memory size", parseSize),
 		"nats-url":        only(NewNATSURL),
 		"networks":        list[netip.Prefix](only(access.ParseNetwork)),
@@ -90,14 +91,10 @@ func within[T cmp.Ordered](noun string, parse func(text string) (T, error)) pars
 		}
 
 		detail := "is not a " + noun
-		if noLeast == nil {
-			detail += " from " + tag.Get("min")
-		}
-		if noMost == nil {
-			detail += " to " + tag.Get("max")
-		}
-		if tag.Has("zero") {
-			detail += ", nor 0 for " + tag.Get("zero")
+		for _, name := range [][2]string{{" from ", "min"}, {" to ", "max"}, {", nor 0 for ", "zero"}} {
+			if bound := tag.Get(name[1]); bound != "" {
+				detail += name[0] + bound
+			}
 		}
 		return nil, fmt.Errorf("%s: write for example %s", detail, cmp.Or(tag.Get("example"), tag.Default, tag.PlaceHolder))
 	}
@@ -185,8 +182,8 @@ func parseSize(text string) (int64, error) {
 // maxDays is about a century. It refuses typing errors that would overflow a date.
 const maxDays = 36500
 
-// ParseDuration reads what [time.ParseDuration] reads, with days as an additional unit in front: 7d, 1d12h.
-func ParseDuration(text string) (time.Duration, error) {
+// parseDuration reads what [time.ParseDuration] reads, with days as an additional unit in front: 7d, 1d12h.
+func parseDuration(text string) (time.Duration, error) {
 	number, rest, found := strings.Cut(text, "d")
 	if !found {
 		return time.ParseDuration(text)
@@ -197,4 +194,16 @@ func ParseDuration(text string) (time.Duration, error) {
 	}
 	parsed, err := time.ParseDuration(cmp.Or(rest, "0s"))
 	return time.Duration(days)*24*time.Hour + parsed, err
+}
+
+// parseInstant reads RFC 3339, or a duration, which means so long ago.
+func parseInstant(text string) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	ago, err := parseDuration(text)
+	if err != nil || ago < 0 {
+		return time.Time{}, errors.New("is no instant: write 2026-03-02T09:30:00Z, or 24h for a day ago")
+	}
+	return time.Now().Add(-ago), nil
 }
