@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
@@ -15,6 +18,7 @@ import (
 	"callboard/internal/run"
 	"callboard/internal/run/setting"
 	"callboard/readapi/access"
+	"callboard/schema"
 	"callboard/schema/dump"
 )
 
@@ -104,4 +108,103 @@ func withBothServers(
 		defer display.Close()
 		return work(js, conn.Conn(), display)
 	})
+}
+
+type restoreCommand struct {
+	output
+	Path          string           `arg:"" name:"dir" type:"path" help:"The folder of one backup."`
+	Keys          string           `xor:"keys" type:"path" placeholder:"FILE" help:"The newest list of keys, from 'callboard backup DIR --keys-only' or 'callboard keys list --json'. Keys that it shows as revoked, or as ending earlier than in the backup, are ended again."`
+	AcceptRevoked bool             `xor:"keys" help:"Restore the keys as they were: keys revoked after the backup work again, except for those that the stream KEYS has."`
+	Replicas      int              `type:"count" min:"0" placeholder:"N" example:"3" help:"The number of servers that hold a copy of the restored streams. Default: as in the backup."`
+	StreamsOnly   bool             `help:"Restore missing streams only, and leave the database as it is."`
+	NATS          setting.NATS     `embed:""`
+	Postgres      setting.Postgres `embed:""`
+}
+
+// Run restores a backup.
+func (c *restoreCommand) Run(ctx context.Context, streams run.Streams) error {
+	if c.Keys == "" && !c.AcceptRevoked && !c.StreamsOnly {
+		return &run.UsageError{Detail: "--keys or --accept-revoked is missing: without a newer list of keys, keys revoked after the backup work again"}
+	}
+	keys, err := c.readKeys()
+	if err != nil {
+		return err
+	}
+	var done backup.Restored
+	err = withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(js jetstream.JetStream, conn *pgx.Conn, display *progress.Display) (err error) {
+		done, err = backup.Restore(ctx, backup.RestoreConfig{
+			Path: c.Path, Keys: keys, Replicas: c.Replicas, StreamsOnly: c.StreamsOnly, Database: conn, NATS: js, Progress: display,
+		})
+		return withRestoreAdvice(err)
+	})
+	if err != nil {
+		return err
+	}
+	return c.print(streams.Out, done, c.lines(done)...)
+}
+
+// readKeys reads the output of 'keys list --json'. Without a file the list is nil.
+func (c *restoreCommand) readKeys() ([]dump.KeyState, error) {
+	if c.Keys == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(c.Keys)
+	if err != nil {
+		return nil, err
+	}
+	keys := []dump.KeyState{}
+	if err := json.Unmarshal(text, &keys); err != nil {
+		return nil, fmt.Errorf("%s is not a list of keys, as 'callboard backup DIR --keys-only' writes it: %w", c.Keys, err)
+	}
+	return keys, nil
+}
+
+// withRestoreAdvice adds what to do to an error.
+func withRestoreAdvice(err error) error {
+	switch {
+	case schema.HasCode(err, pgerrcode.InsufficientPrivilege):
+		return withOwnerAdvice(err)
+	case errors.Is(err, dump.ErrNotEmpty):
+		return fmt.Errorf("%w\nCreate a new database, run 'callboard migrate' on it, and restore into that one. Nothing was changed", err)
+	case errors.Is(err, dump.ErrOldKeys):
+		return fmt.Errorf("%w\nUse a list that is newer than the backup, or --accept-revoked. The database was not changed", err)
+	case errors.Is(err, backup.ErrOtherStream):
+		return fmt.Errorf("%w\nStop the programs and publishers. If the stream's messages are not needed, delete it with 'nats stream rm', and restore again. Nothing was changed", err)
+	}
+	return err
+}
+
+func (c *restoreCommand) lines(r backup.Restored) []string {
+	lines := []string{"Backup of " + instant(r.Manifest.Created) + " by callboard " + r.Manifest.Release + "."}
+	for _, s := range r.Streams {
+		what := "restored up to"
+		if !s.Restored {
+			what = "left as it is, up to"
+		}
+		lines = append(lines, fmt.Sprintf("Stream %s: %s %d.", s.Name, what, s.Last))
+	}
+	if c.StreamsOnly {
+		return append(lines, "The database was left as it is. Next: run 'callboard rebuild' where 'callboard status' shows a stopped partition.")
+	}
+	for _, t := range r.Tables {
+		lines = append(lines, fmt.Sprintf("Table %s: %d rows.", t.Name, t.Rows))
+	}
+	for _, k := range r.KeysEnded {
+		lines = append(lines, fmt.Sprintf("Key %s %s: %s.", k.ID, printable(k.Name), keyEnd(k)))
+	}
+	for _, k := range r.KeysMissing {
+		lines = append(lines, fmt.Sprintf("Key %s %s: issued after the backup, so it does not work. Issue another.", k.ID, printable(k.Name)))
+	}
+	if c.AcceptRevoked {
+		lines = append(lines, fmt.Sprintf("Keys that were revoked after %s work again, except for those above: revoke them before you start a reader.",
+			instant(r.Manifest.Created)))
+	}
+	return append(lines, "The projection is empty. Next: run 'callboard rebuild', then start projectors and readers.")
+}
+
+func keyEnd(k dump.KeyState) string {
+	if k.RevokedAt != nil {
+		return "revoked again, as of " + instant(*k.RevokedAt)
+	}
+	return "ends again at " + instantOr(k.ExpiresAt, "no time")
 }

@@ -167,5 +167,5 @@ func scopesText(list []access.Scope) string {
 	if len(list) == len(access.Scopes()) {
 		return "all"
 	}
-	return scopeNames(list, ",")
+	return joinNames(list, ",")
 }

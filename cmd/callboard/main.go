@@ -2,6 +2,8 @@
 package main
 
 import (
+	"context"
+	"net/url"
 	"strings"
 	_ "time/tzdata" // an image has no files but the program
 
@@ -17,14 +19,15 @@ func main() { run.Main("callboard", description, &commands{}, commandVars()) }
 const description = "Operates callboard. Settings come from the environment; flags override them."
 
 // commandVars are the variables in the commands' help texts.
-func commandVars() kong.Vars { return kong.Vars{"scopes": scopeNames(access.Scopes(), ", ")} }
+func commandVars() kong.Vars { return kong.Vars{"scopes": joinNames(access.Scopes(), ", ")} }
 
-func scopeNames(scopes []access.Scope, separator string) string {
-	names := make([]string, 0, len(scopes))
-	for _, s := range scopes {
-		names = append(names, string(s))
+// joinNames joins the names of scopes or of kinds of events.
+func joinNames[T ~string](list []T, separator string) string {
+	texts := make([]string, len(list))
+	for i, name := range list {
+		texts[i] = string(name)
 	}
-	return strings.Join(names, separator)
+	return strings.Join(texts, separator)
 }
 
 // operatorCommands are the commands of every build.
@@ -46,4 +49,18 @@ type operatorCommands struct {
 	Webhooks    webhooksCommand    `cmd:"" help:"Register endpoints of webhooks, and list, show, test, pause and repeat what is sent to them."`
 	Version     run.VersionCommand `cmd:"" help:"Show the version of this build."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Request a URL and exit 1 unless it answers 2xx; for containers without a shell."`
+}
+
+type healthcheckCommand struct {
+	output
+	URL *url.URL `arg:"" help:"The URL, such as http://127.0.0.1:9090/readyz."`
+}
+
+// Run requests the URL and fails unless the status is 2xx.
+func (c *healthcheckCommand) Run(ctx context.Context, streams run.Streams) error {
+	response, err := run.CheckHealth(ctx, c.URL.String())
+	if err != nil {
+		return err
+	}
+	return c.print(streams.Out, map[string]int{"status": response.Code}, response.Status)
 }

@@ -98,12 +98,14 @@ type rebuildProgress struct {
 	mu      sync.Mutex
 	display *progress.Display
 	step    rebuild.Step
-	task    *progress.Task // of the step; nil before the first
+	task    *progress.Task // of the step
 	done    int64          // of the task
 }
 
 func newRebuildProgress(w io.Writer) *rebuildProgress {
-	return &rebuildProgress{display: progress.New(w)}
+	p := &rebuildProgress{display: progress.New(w)}
+	p.start(rebuild.StepPlan, 0)
+	return p
 }
 
 func (p *rebuildProgress) close() { p.display.Close() }
@@ -113,6 +115,7 @@ func (p *rebuildProgress) set(now rebuild.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.step != now.Step {
+		p.task.Finish()
 		p.start(now.Step, now.Total)
 	}
 	p.done = max(p.done, now.Done)
@@ -124,17 +127,11 @@ func (p *rebuildProgress) set(now rebuild.Progress) {
 func (p *rebuildProgress) waiting(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.task == nil {
-		p.start(rebuild.StepPlan, 0)
-	}
 	p.task.SetNote(why)
 }
 
-// start ends the current step and shows the next.
+// start shows a step.
 func (p *rebuildProgress) start(step rebuild.Step, total int64) {
-	if p.task != nil {
-		p.task.Finish()
-	}
 	name, unit := stepWords(step)
 	p.step, p.done = step, 0
 	p.task = p.display.Start(name, unit, total)

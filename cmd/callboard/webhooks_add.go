@@ -241,7 +241,7 @@ func (c *webhooksTestCommand) Run(ctx context.Context, streams run.Streams) erro
 	case c.Kind == "":
 		kind = webhook.Test
 	case kind != webhook.Test && !slices.Contains(webhook.Kinds(), kind):
-		return &run.UsageError{Detail: fmt.Sprintf("--kind: %q is not a kind of event: use one of %s", c.Kind, kindNames(webhook.Kinds()))}
+		return &run.UsageError{Detail: fmt.Sprintf("--kind: %q is not a kind of event: use one of %s", c.Kind, joinNames(webhook.Kinds(), ", "))}
 	}
 	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
 		trial, err := r.Try(ctx, c.ID, kind, waiting(streams.Err))

@@ -3,26 +3,17 @@ package main
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"callboard/events/webhook"
 	"callboard/projector/webhook/registry"
 )
 
-func kindNames(kinds []webhook.Kind) string {
-	names := make([]string, len(kinds))
-	for i, kind := range kinds {
-		names[i] = string(kind)
-	}
-	return strings.Join(names, ", ")
-}
-
 func kindsText(kinds []webhook.Kind) string {
 	if len(kinds) == len(webhook.Kinds()) {
 		return "all"
 	}
-	return kindNames(kinds)
+	return joinNames(kinds, ", ")
 }
 
 func targetText(t registry.Target) string { return string(t.Kind) + " " + t.ID.String() }

@@ -20,25 +20,16 @@ type database struct {
 	password string           // of all roles
 }
 
-type databaseConfig struct {
-	url      setting.URL // zero: start a cluster in dir
-	binDir   string
-	dir      string
-	password string // of all roles in that cluster
-	progress func(string)
-}
-
-func newDatabase(ctx context.Context, c databaseConfig) (*database, error) {
-	if c.url.Reveal() != "" {
-		return &database{ownerURL: c.url}, nil
+// newDatabase returns the database of a URL, or without one a database of a cluster that it starts.
+func newDatabase(ctx context.Context, external setting.URL, c cluster.Config) (*database, error) {
+	if external.Reveal() != "" {
+		return &database{ownerURL: external}, nil
 	}
-	running, err := cluster.Start(ctx, cluster.Config{
-		BinDir: c.binDir, DataDir: c.dir, Password: c.password, Progress: c.progress,
-	})
+	running, err := cluster.Start(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL: %w", err)
 	}
-	d := &database{cluster: running, password: c.password}
+	d := &database{cluster: running, password: c.Password}
 	if d.ownerURL, err = setting.NewPostgresURL(running.URL(databaseName)); err != nil {
 		return nil, errors.Join(err, running.Stop())
 	}

@@ -22,6 +22,7 @@ import (
 	"callboard/internal/run/connection"
 	"callboard/internal/run/selfsigned"
 	"callboard/internal/run/setting"
+	"callboard/schema/cluster"
 )
 
 // Config configures an instance. Its flags read no environment variables, so a second instance can start in a shell that loaded the
@@ -149,8 +150,8 @@ func (i *instance) startNATS(ctx context.Context) error {
 }
 
 func (i *instance) startPostgres(ctx context.Context) (err error) {
-	i.database, err = newDatabase(ctx, databaseConfig{
-		url: i.PostgresURL, binDir: i.PostgresBin, dir: i.dir.path("postgres"), password: i.dir.postgres, progress: i.display.Println,
+	i.database, err = newDatabase(ctx, i.PostgresURL, cluster.Config{
+		BinDir: i.PostgresBin, DataDir: i.dir.path("postgres"), Password: i.dir.postgres, Progress: i.display.Println,
 	})
 	if err != nil {
 		return err

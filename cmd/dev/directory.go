@@ -91,17 +91,14 @@ func (d *directory) clear() error {
 }
 
 func (d *directory) readSecrets() (err error) {
-	if d.pepper, err = d.secret("key-pepper"); err != nil {
-		return err
+	for name, text := range map[string]*string{
+		"key-pepper": &d.pepper, "cursor-key": &d.cursor, "postgres-password": &d.postgres, "webhook-key": &d.hooks,
+	} {
+		if *text, err = d.secret(name); err != nil {
+			return err
+		}
 	}
-	if d.cursor, err = d.secret("cursor-key"); err != nil {
-		return err
-	}
-	if d.postgres, err = d.secret("postgres-password"); err != nil {
-		return err
-	}
-	d.hooks, err = d.secret("webhook-key")
-	return err
+	return nil
 }
 
 // secret returns 32 random bytes in base64. The first call for a name generates and stores them.

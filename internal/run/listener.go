@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -61,4 +62,78 @@ type debugWriter struct{ log zerolog.Logger }
 func (w debugWriter) Write(line []byte) (int, error) {
 	w.log.Debug().Msg(strings.TrimSpace(string(line)))
 	return len(line), nil
+}
+
+// writeBuffer is the size of a connection's write buffer in the kernel, in bytes. The kernel would let it grow to several megabytes for each
+// connection. A client that reads slowly would not be noticed until it is full.
+const writeBuffer = 256 << 10
+
+// ConnectionLimit is a listener with a limit of connections at once. Further ones wait in the kernel until others close.
+type ConnectionLimit struct {
+	net.Listener
+	places chan struct{}
+	closed chan struct{}
+	close  func() error
+}
+
+// LimitConnections returns a listener for the server, which must not have a ConnState hook.
+func LimitConnections(listener net.Listener, server *http.Server, connections int) *ConnectionLimit {
+	l := &ConnectionLimit{Listener: listener, places: make(chan struct{}, connections), closed: make(chan struct{})}
+	l.close = sync.OnceValue(func() error {
+		close(l.closed)
+		return listener.Close()
+	})
+	server.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed || state == http.StateHijacked {
+			<-l.places
+		}
+	}
+	return l
+}
+
+// Connections returns how many connections there are.
+func (l *ConnectionLimit) Connections() int { return len(l.places) }
+
+// Accept implements [net.Listener].
+func (l *ConnectionLimit) Accept() (net.Conn, error) {
+	select {
+	case l.places <- struct{}{}:
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		<-l.places
+		return nil, err
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(writeBuffer) // fails only if the connection is closed
+	}
+	return conn, nil
+}
+
+// Close implements [net.Listener].
+func (l *ConnectionLimit) Close() error { return l.close() }
+
+// Drain returns an actor that keeps the actors below it running for a time after running has ended. In this time clients and load
+// balancers notice that the program is not ready, while it still answers. A program that stops for another reason does not wait.
+func Drain(running context.Context, wait time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error {
+		<-ctx.Done()
+		if running.Err() != nil {
+			<-time.After(wait)
+		}
+		return nil
+	}
+}
+
+// CloseConnections returns a handler that asks clients to close their connection after a response once running has ended, because the program stops. Connections
+// that the server closed by itself could have a request on their way.
+func CloseConnections(running context.Context, handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if running.Err() != nil {
+			w.Header().Set("Connection", "close")
+		}
+		handler.ServeHTTP(w, r)
+	})
 }

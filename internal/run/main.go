@@ -12,13 +12,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/rs/zerolog"
+	"github.com/vbauerster/mpb/v8/cwriter"
 
 	"callboard/internal/run/setting"
 )
@@ -121,4 +124,38 @@ func NewLog(s setting.Log, w io.Writer) zerolog.Logger {
 // Console returns a writer of log messages for people.
 func Console(w io.Writer) zerolog.ConsoleWriter {
 	return zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: !HasColors(w)}
+}
+
+// IsTerminal reports whether w is a terminal that can move its cursor. It has a size, and TERM is not dumb.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" || !cwriter.IsTerminal(int(f.Fd())) {
+		return false
+	}
+	width, _, err := cwriter.GetSize(int(f.Fd()))
+	return err == nil && width > 0
+}
+
+// HasColors reports whether w shows colors: it is a terminal, and NO_COLOR is not set (no-color.org).
+func HasColors(w io.Writer) bool { return IsTerminal(w) && os.Getenv("NO_COLOR") == "" }
+
+// relaxedGC is GOGC of a program that spends memory on fewer collections: the heap grows to five times what is in use.
+const relaxedGC = 400
+
+// LimitMemory limits the process's memory, unless GOMEMLIMIT does, and relaxes the garbage collector.
+func LimitMemory(bytes int64) {
+	const readOnly = -1
+	if debug.SetMemoryLimit(readOnly) == math.MaxInt64 {
+		debug.SetMemoryLimit(bytes)
+	}
+	RelaxGC()
+}
+
+// RelaxGC lets the garbage collector run less often in a process whose memory is limited by GOMEMLIMIT. Near the limit it runs as often as
+// it has to. Without a limit, or where the operator set GOGC, nothing changes.
+func RelaxGC() {
+	const readOnly = -1
+	if os.Getenv("GOGC") == "" && debug.SetMemoryLimit(readOnly) != math.MaxInt64 {
+		debug.SetGCPercent(relaxedGC)
+	}
 }
