@@ -10,10 +10,10 @@ import (
 // NATS holds the settings of the connection to NATS.
 type NATS struct {
 	URL   URL    `name:"nats-url" type:"nats-url" setting:"" secret:"" missing:"set it to the NATS servers, such as nats://127.0.0.1:4222" placeholder:"URL" help:"The NATS servers."`
-	Creds string `name:"nats-creds" type:"existingfile" setting:"" placeholder:"FILE" help:"A credentials file for NATS."`
-	CA    string `name:"nats-ca" type:"existingfile" setting:"" placeholder:"FILE" help:"The certificates of the authorities that NATS servers must be certified by, in PEM. It requires TLS. Default: the system's, without requiring TLS."`
-	Cert  string `name:"nats-cert" type:"existingfile" setting:"" and:"nats-cert" placeholder:"FILE" help:"The client certificate for NATS, in PEM."`
-	Key   string `name:"nats-key" type:"existingfile" setting:"" and:"nats-cert" placeholder:"FILE" help:"The private key of the client certificate, in PEM."`
+	Creds string `name:"nats-creds" type:"file" setting:"" placeholder:"FILE" help:"A credentials file for NATS."`
+	CA    string `name:"nats-ca" type:"file" setting:"" placeholder:"FILE" help:"The certificates of the authorities that NATS servers must be certified by, in PEM. It requires TLS. Default: the system's, without requiring TLS."`
+	Cert  string `name:"nats-cert" type:"file" setting:"" and:"nats-cert" placeholder:"FILE" help:"The client certificate for NATS, in PEM."`
+	Key   string `name:"nats-key" type:"file" setting:"" and:"nats-cert" placeholder:"FILE" help:"The private key of the client certificate, in PEM."`
 	Inbox string `name:"nats-inbox" type:"subject" setting:"" default:"_INBOX" help:"The prefix of the subjects on which NATS replies. Give each NATS user its own."`
 }
 
@@ -41,7 +41,7 @@ type WebhookKey struct {
 type WebhookTargets struct {
 	AllowNetworks []netip.Prefix `name:"webhook-allow-networks" type:"networks" setting:"" placeholder:"CIDR,..." help:"Networks that endpoints may be in although they are private or reserved, on any port. Default: none."`
 	Ports         []uint16       `name:"webhook-ports" type:"ports" setting:"" min:"1" default:"443,8443" placeholder:"PORT,..." help:"The ports that endpoints may have."`
-	CA            string         `name:"webhook-ca-file" type:"existingfile" setting:"" placeholder:"FILE" help:"Certificates of authorities that endpoints may be certified by, in PEM, beside the system's."`
+	CA            string         `name:"webhook-ca-file" type:"file" setting:"" placeholder:"FILE" help:"Certificates of authorities that endpoints may be certified by, in PEM, beside the system's."`
 }
 
 // WebhookRetention says how long webhooks are remembered.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -44,6 +45,7 @@ func (r *reader) mappers() []kong.Option {
 		"count":           within("whole number", strconv.Atoi),
 		"cursor-key":      only(NewCursorKey),
 		"durations":       list[time.Duration](duration),
+		"file":            only(parseFile),
 		"instant":         only(parseInstant),
 		"memory":          within("memory size", parseSize),
 		"nats-url":        only(NewNATSURL),
@@ -140,6 +142,15 @@ func NewCursorKey(text string) (Secret, error) {
 func parsePort(text string) (uint16, error) {
 	port, err := strconv.ParseUint(text, 10, 16)
 	return uint16(port), err
+}
+
+// parseFile accepts the path of a readable file.
+func parseFile(text string) (string, error) {
+	f, err := os.Open(text)
+	if err != nil {
+		return "", fmt.Errorf("can't be read: %w", err)
+	}
+	return text, f.Close()
 }
 
 // partitionBits are enough for the partition numbers of any stream. More would let typing errors need much memory.

@@ -317,7 +317,7 @@ func TestParse_InvalidSettings(t *testing.T) {
 		{"a network that is none", "CALLBOARD_WEBHOOK_ALLOW_NETWORKS", "10.0.0.0/8,elsewhere", "number 2"},
 		{"port 0", "CALLBOARD_WEBHOOK_PORTS", "443,0", "number 2 is not a port from 1: write for example 443,8443"},
 		{"a port that is too large", "CALLBOARD_WEBHOOK_PORTS", "65536", "write for example 443,8443"},
-		{"a file that is not there", "CALLBOARD_WEBHOOK_CA_FILE", "/nowhere/at/all", "--webhook-ca-file: stat /nowhere/at/all"},
+		{"a file that is not there", "CALLBOARD_WEBHOOK_CA_FILE", "/nowhere/at/all", "can't be read: open /nowhere/at/all"},
 		{"an address without a port", "CALLBOARD_ADMIN_LISTEN", "8080", "write host:port"},
 		{"a stream with a dot", "CALLBOARD_STREAM", "a.b", "must not contain"},
 		{"a log level that is none", "CALLBOARD_LOG_LEVEL", "loud", "choose debug, info, warn or error"},
