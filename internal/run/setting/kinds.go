@@ -92,13 +92,13 @@ func within[T cmp.Ordered](noun string, parse func(text string) (T, error)) pars
 			return value, nil
 		}
 
-		detail := "is not a " + noun
+		detail := []string{"is not a ", noun}
 		for _, name := range [][2]string{{" from ", "min"}, {" to ", "max"}, {", nor 0 for ", "zero"}} {
 			if bound := tag.Get(name[1]); bound != "" {
-				detail += name[0] + bound
+				detail = append(detail, name[0], bound)
 			}
 		}
-		return nil, fmt.Errorf("%s: write for example %s", detail, cmp.Or(tag.Get("example"), tag.Default, tag.PlaceHolder))
+		return nil, fmt.Errorf("%s: write for example %s", strings.Join(detail, ""), cmp.Or(tag.Get("example"), tag.Default, tag.PlaceHolder))
 	}
 }
 
