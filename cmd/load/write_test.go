@@ -85,6 +85,8 @@ func compareBacklog(t *testing.T, systems, calls int) float64 {
 		i.startProjector()
 		rebuilt := i.rebuild()
 		f.add("of the projector's rate: a rebuild (at least 1)", float64(rebuilt.Messages)/rebuilt.elapsed.Seconds()/rate)
+		f.add("s of processor time of a rebuild's command", rebuilt.rebuilder.Seconds())
+		f.add("s of processor time of its servers", rebuilt.servers.Seconds())
 		f.add("s of loading", rebuilt.LoadSeconds)
 		f.add("s of indexing", rebuilt.IndexSeconds)
 		f.add("s of comparing", rebuilt.CompareSeconds)
@@ -144,8 +146,9 @@ type rebuilt struct {
 	LoadSeconds, IndexSeconds, CompareSeconds float64
 	SnapshotPauseSeconds, WritePauseSeconds   float64
 
-	elapsed time.Duration
-	memory  int64 // the highest resident memory, in MiB
+	elapsed            time.Duration
+	rebuilder, servers time.Duration // of processors: of the command, and of PostgreSQL and NATS
+	memory             int64         // the highest resident memory, in MiB
 }
 
 // rebuild runs 'callboard rebuild' beside the projector.
@@ -155,6 +158,7 @@ func (i *installation) rebuild() (r rebuilt) {
 	command.Env = append(command.Environ(), "CALLBOARD_NATS_URL="+i.natsURL, "CALLBOARD_POSTGRES_URL="+i.postgres.URL(i.database))
 	var out, errs bytes.Buffer
 	command.Stdout, command.Stderr = &out, &errs
+	r.servers = -cpuTime(i, i.nats.PID()) - cpuTime(i, i.postmaster)
 	began := time.Now()
 	err := command.Start()
 	if err == nil {
@@ -163,7 +167,9 @@ func (i *installation) rebuild() (r rebuilt) {
 		r.memory = endWatch()
 	}
 	r.elapsed = time.Since(began)
+	r.servers += cpuTime(i, i.nats.PID()) + cpuTime(i, i.postmaster)
 	if err == nil {
+		r.rebuilder = command.ProcessState.UserTime() + command.ProcessState.SystemTime()
 		err = json.Unmarshal(out.Bytes(), &r)
 	}
 	if err != nil {

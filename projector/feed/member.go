@@ -105,7 +105,7 @@ func (m *Member) available(limit int) (n int, size int64) {
 	if m.onlyClocks() {
 		return 0, 0
 	}
-	allowed := min(batchBytes, m.feed.config.Bytes/int64(max(1, len(m.feed.members))))
+	allowed := m.batchBytes()
 	for n < min(limit, len(m.queue)) && (n == 0 || size+m.queue[n].size <= allowed) {
 		size += m.queue[n].size
 		n++
@@ -113,14 +113,19 @@ func (m *Member) available(limit int) (n int, size int64) {
 	return n, size
 }
 
+// batchBytes limits a batch.
+func (m *Member) batchBytes() int64 {
+	return min(batchBytes, m.feed.config.Bytes/int64(max(1, len(m.feed.members))))
+}
+
 // take takes a batch. A full one has as many messages as it may have.
 func (m *Member) take(limit int, full bool) []queued {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
-	n, size := m.available(limit)
-	if full && (n == 0 || n < limit && n == len(m.queue)) {
+	if full && len(m.queue) < limit && m.queuedBytes <= m.batchBytes() {
 		return nil
 	}
+	n, size := m.available(limit)
 	batch := slices.Clone(m.queue[:n])
 	clear(m.queue[:n]) // the queue's memory outlives the messages
 	m.queue = m.queue[n:]

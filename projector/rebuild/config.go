@@ -59,7 +59,7 @@ const liveSchema = "projection"
 // while they wait for another.
 func (c Config) pool(ctx context.Context, session map[string]string) (*pgxpool.Pool, error) {
 	config := c.Database.Config()
-	config.MaxConns = max(config.MaxConns, int32(c.Workers+checkers))
+	config.MaxConns = max(config.MaxConns, int32(2*c.Workers+checkers))
 	maps.Copy(config.ConnConfig.RuntimeParams, session)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

@@ -66,7 +66,7 @@ func hire(ctx context.Context, c Config, s *source, schemaName string, replay in
 		return nil, err
 	}
 	hired := &crew{
-		config: c, source: s, replay: replay, pool: pool, store: store.New(pool), batches: make(chan struct{}, c.Workers),
+		config: c, source: s, replay: replay, pool: pool, store: store.New(pool), batches: make(chan struct{}, 2*c.Workers),
 		feed:    feed.NewSharedFeed(feed.Config{Conn: c.JetStream.Conn(), Stream: s.Stream, Partitions: s.partitions, Bytes: feedBytes}),
 		workers: make(map[int16]*worker), corrected: make(fold.Corrections), moved: make(chan struct{}),
 	}

@@ -17,6 +17,8 @@ const (
 	maxFeedFailures = 8
 	// lookInterval is how often a worker that gets no messages asks whether it has them all.
 	lookInterval = 5 * time.Millisecond
+	// patientLooks is how many times it looks before it takes a batch that is not full.
+	patientLooks = 20
 	// silentLooks is how many times it looks before it asks whether the stream has them.
 	silentLooks = 200
 )
@@ -103,7 +105,7 @@ func (w *worker) advance(ctx context.Context) (err error) {
 func (w *worker) next(ctx context.Context, limit uint64) (done bool, err error) {
 	delivered := w.member.Received(limit) // asked before the queue is
 	if len(w.held) == 0 {
-		w.take()
+		w.take(delivered)
 	}
 	switch {
 	case len(w.held) > 0 && w.held[0].Sequence <= limit:
@@ -122,17 +124,23 @@ func (w *worker) next(ctx context.Context, limit uint64) (done bool, err error) 
 	case <-w.member.Ready:
 	case <-look.C:
 		w.looks++
+		w.take(w.looks%patientLooks == 0) // the feed may have no room for a full batch
 	}
-	if w.looks < silentLooks {
+	if len(w.held) > 0 || w.looks < silentLooks {
 		return false, nil
 	}
 	w.looks = 0
 	return false, w.crew.source.checkEnd(ctx, limit)
 }
 
-// take takes messages from the feed. Clock messages are left out: where they moved the clock, that is on record.
-func (w *worker) take() {
-	taken := w.member.Take(w.crew.config.Batch)
+// take takes a full batch from the feed if it has one, which costs less a message than several small ones, or else whatever it has if any batch
+// will do. Clock messages are left out: where they moved the clock, that is on record.
+func (w *worker) take(anyBatch bool) {
+	take := w.member.TakeFull
+	if anyBatch {
+		take = w.member.Take
+	}
+	taken := take(w.crew.config.Batch)
 	for _, m := range taken {
 		if m.Subject != events.ClockSubject {
 			w.held = append(w.held, m)
