@@ -27,20 +27,20 @@ func (h *harness) fullRows(system uuid.UUID) (keys map[string]string) {
 		detail, table string
 		values        columns
 	}{
-		{"getPhone", "phone", columns{
-			"extension_id": otherID, "device_role": "base", "parent_phone_id": otherID, "slot": 0, "mac_address": "00:11", "firmware": "1.2",
-		}},
-		{"getPhoneNumber", "phone_number", columns{"label": nasty, "country": "US"}},
-		{"getExtension", "extension", columns{
-			"assigned_phones": []any{reference("phone")}, "unanswered_action": action, "voicemail_greeting": playback,
-		}},
-		{"getAgentConfig", "agent_config", columns{"agent_number": 9}},
-		{"getCallGroup", "call_group", columns{
-			"members": []any{reference("extension")}, "unanswered_action": action, "voicemail_greeting": playback,
-		}},
-		{"getCallMenu", "call_menu", columns{
-			"prompt": playback, "choices": []any{columns{"digit": "*", "label": nil, "action": action}}, "no_input_action": action,
-		}},
+		{"getPhone", "phone", columns{"detail": columns{
+			"deviceRole": "base", "parentPhone": reference("phone"), "slot": 0, "macAddress": "00:11", "firmware": "1.2", "extension": reference("extension"),
+		}}},
+		{"getPhoneNumber", "phone_number", columns{"detail": columns{"country": "US"}}},
+		{"getExtension", "extension", columns{"detail": columns{
+			"assignedPhones": []any{reference("phone")}, "unansweredAction": action, "voicemailGreeting": playback,
+		}}},
+		{"getAgentConfig", "agent_config", columns{"number": 9}},
+		{"getCallGroup", "call_group", columns{"detail": columns{
+			"members": []any{reference("extension")}, "unansweredAction": action, "voicemailGreeting": playback,
+		}}},
+		{"getCallMenu", "call_menu", columns{"detail": columns{
+			"prompt": playback, "choices": []any{columns{"digit": "*", "label": nil, "action": action}}, "noInputAction": action,
+		}}},
 		{"getCallAnalysis", "analysis", columns{"overall_score": 100, "analyzed_at": changed, "coaching_tips": []any{"a"}}},
 		{"getVoicemail", "voicemail", columns{"from_name": nasty, "extension_id": otherID, "call_group_id": otherID}},
 		{"getCallRecording", "recording", columns{"recording_sid": "REone", "duration": 58}},
@@ -179,7 +179,7 @@ func TestBodies_Narrowed(t *testing.T) {
 		}
 	}
 	expect("live extension", 2, map[uuid.UUID]code{answered.id: "", placed.id: "", foreign.id: notFound})
-	h.exec("delete from projection.extension where id = $1", extension)
+	h.exec("delete from projection.topology where id = $1", extension)
 	expect("unknown extension", 2, map[uuid.UUID]code{answered.id: "", placed.id: "", foreign.id: notFound})
 	h.exec("insert into projection.tombstone (system_id, entity, key, version, owner, owner_id) values ($1, 'extension', $2, 2, '', $1)", system, extension.String())
 	expect("deleted extension", 0, map[uuid.UUID]code{answered.id: notFound, placed.id: notFound, foreign.id: notFound})

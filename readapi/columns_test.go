@@ -12,7 +12,7 @@ func TestTables_UnexpectedType(t *testing.T) {
 	system := h.system("one")
 	key := h.key(system)
 	for _, c := range []struct{ change, path, cause string }{
-		{"alter table projection.agent_config alter agent_number type bigint", "/agent-configs", "column agent_number is of type 20"},
+		{"alter table projection.topology alter row type jsonb", "/agent-configs", "column row is of type 3802"},
 		{"alter table projection.call_log alter duration type bigint", "/call-log-reports?" + reportQuery(), "column duration is of type 20"},
 	} {
 		path := systemPath(system, c.path)

@@ -152,12 +152,12 @@ func TestGetCallLogReportDimensions_ETag(t *testing.T) {
 	if later.Body.String() == first.Body.String() {
 		t.Errorf("later body = %s, want another generatedAt", later.Body)
 	}
-	h.exec("update projection.call_group set name = 'Verkauf'")
+	h.exec("update projection.topology set name = 'Verkauf' where kind = 'call-group'")
 	w := h.get(path, withKey(key), with("If-None-Match", tag))
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"name":"Verkauf"`) || w.Header().Get("ETag") == tag {
 		t.Errorf("renamed: response = %d %s with ETag %s, want the new name and another ETag", w.Code, w.Body, w.Header().Get("ETag"))
 	}
-	h.exec("update projection.call_group set name = 'Sales'")
+	h.exec("update projection.topology set name = 'Sales' where kind = 'call-group'")
 	h.expectNotModified(path, key, tag)
 }
 
@@ -183,15 +183,15 @@ func TestGetCallLogReportDimensions_Size(t *testing.T) {
 	key, path := h.key(system), dimensionsPath(system)
 	h.directory(system)
 	h.refers(system, "call_group", groupID)
-	h.exec("update projection.call_group set name = ''")
+	h.exec("update projection.topology set name = '' where kind = 'call-group'")
 	rest := maxBody - h.get(path, withKey(key)).Body.Len()
-	h.exec("update projection.call_group set name = repeat('\"', $1) || repeat('x', $2)", rest/2, rest%2)
+	h.exec("update projection.topology set name = repeat('\"', $1) || repeat('x', $2) where kind = 'call-group'", rest/2, rest%2)
 	w := h.get(path, withKey(key))
 	h.expectCode("at the limit", w, "")
 	if got := w.Body.Len(); got != maxBody {
 		t.Errorf("body = %d bytes, want %d", got, maxBody)
 	}
-	h.exec("update projection.call_group set name = name || 'x'")
+	h.exec("update projection.topology set name = name || 'x' where kind = 'call-group'")
 	h.expectTooLarge(h.get(path, withKey(key)), map[string]any{"actualBytes": maxBody + 1.0, "maxBytes": maxBody + 0.0})
 }
 

@@ -65,7 +65,7 @@ func newNamesFixture(tb testing.TB) *namesFixture {
 func (o *namesFixture) rename(schema string, name int) {
 	o.Helper()
 	o.exec(fmt.Sprintf(`begin;
-		update %[1]s.extension set name = '%[2]d';
+		update %[1]s.topology set name = '%[2]d' where kind = 'extension';
 		insert into %[1]s.directory as d (system_id, version) values ('%[3]s', 1) on conflict (partition, system_id) do update set version = d.version + 1;
 		commit`, schema, name, o.system))
 }
@@ -73,7 +73,7 @@ func (o *namesFixture) rename(schema string, name int) {
 // repair gives both extensions the same name, as a repair of the phone system.
 func (o *namesFixture) repair(name int) {
 	o.Helper()
-	o.exec(fmt.Sprintf("begin; update projection.extension set name = '%d'; update projection.position set epoch = epoch + 1; commit", name))
+	o.exec(fmt.Sprintf("begin; update projection.topology set name = '%d' where kind = 'extension'; update projection.position set epoch = epoch + 1; commit", name))
 }
 
 // addGeneration makes another generation of the same rows. switchTo makes it live.
@@ -269,12 +269,12 @@ func TestReports_NamesUnreadable(t *testing.T) {
 	if page, err := o.page(reports, 2); err != nil || page != (shown{"0", "0"}) {
 		t.Fatalf("names = %v, %v, want 0", page, err)
 	}
-	o.exec("revoke select on projection.extension from callboard_reader")
+	o.exec("revoke select on projection.topology from callboard_reader")
 	if page, err := o.page(reports, 2); err != nil || page != (shown{"0", "0"}) {
 		t.Errorf("names without a change = %v, %v, want 0", page, err)
 	}
 	o.rename("projection", 1)
-	if page, err := o.page(reports, 2); err == nil || !strings.Contains(err.Error(), "permission denied for table extension") {
+	if page, err := o.page(reports, 2); err == nil || !strings.Contains(err.Error(), "permission denied for table topology") {
 		t.Errorf("names = %v, %v, want the error of the statement", page, err)
 	}
 }

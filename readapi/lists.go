@@ -43,24 +43,6 @@ type filter struct {
 	read   func(p *parameters, name string) string // the column's value; empty: not given, or invalid
 }
 
-// topologyList answers with a page of the phone system's topology, newest first.
-func topologyList(list *query.List, members []encode.Member, filters []filter) handler {
-	row := encode.NewLayout(members...)
-	return func(ctx context.Context, q *request, out *reply) error {
-		page := q.parameters.page()
-		f := q.filter(page, query.Always(), filters)
-		found, err := q.list(ctx, out, list, row, page, f)
-		if err != nil {
-			return err
-		}
-		if page.number < page.count(found.Total) {
-			out.next = q.next(page)
-		}
-		out.hasETag = true
-		return nil
-	}
-}
-
 // datedList answers with a page of dated rows, newest first. The link to the next page sets dateTo to the newest row's date, which is never
 // after the request's dateTo, so that new rows don't move the later pages. A row that is added with an earlier date still moves them.
 func datedList(list *query.List, members []encode.Member, filters []filter) handler {
@@ -115,8 +97,7 @@ func (q *request) next(g page, pinned ...parameter) string {
 }
 
 // detail answers with one row.
-func detail(one *query.Detail, members []encode.Member) handler {
-	row := encode.NewLayout(members...)
+func detail(one *query.Detail, row *encode.Layout) handler {
 	return func(ctx context.Context, q *request, out *reply) error {
 		if err := q.prepare(ctx, out); err != nil {
 			return err

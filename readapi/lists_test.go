@@ -56,17 +56,17 @@ func listModels(calls, extensions []any) []listModel {
 	numbers := []any{"101", "102", "#1 & more", "+15550001"}
 	sids := []any{"CA1", "CA2", "CA same&sid", "CA"} // the last one begins the others
 	return []listModel{
-		{"listPhones", "phone", "id", false, everywhere, "", map[string]string{"status": "status", "extensionId": "extension_id"},
+		{"listPhones", "phone", "id", false, "kind = 'phone'", "", map[string]string{"status": "status", "extensionId": "extension_id"},
 			map[string][]any{"status": statuses, "extension_id": append(extensions, nil)}},
-		{"listPhoneNumbers", "phone_number", "id", false, everywhere, "", map[string]string{"status": "status", "phoneNumber": "phone_number"},
-			map[string][]any{"status": statuses, "phone_number": numbers}},
-		{"listExtensions", "extension", "id", false, everywhere, "", map[string]string{"status": "status", "number": "number"},
+		{"listPhoneNumbers", "phone_number", "id", false, "kind = 'phone-number'", "", map[string]string{"status": "status", "phoneNumber": "number"},
 			map[string][]any{"status": statuses, "number": numbers}},
-		{"listAgentConfigs", "agent_config", "id", false, everywhere, "", map[string]string{"status": "status", "agentNumber": "agent_number"},
-			map[string][]any{"status": {"active", "inactive", "paused", "archived", "testing"}, "agent_number": {nil, 1, 2, 9}}},
-		{"listCallGroups", "call_group", "id", false, everywhere, "", map[string]string{"status": "status", "number": "number"},
+		{"listExtensions", "extension", "id", false, "kind = 'extension'", "", map[string]string{"status": "status", "number": "number"},
 			map[string][]any{"status": statuses, "number": numbers}},
-		{"listCallMenus", "call_menu", "id", false, everywhere, "", map[string]string{"status": "status"},
+		{"listAgentConfigs", "agent_config", "id", false, "kind = 'agent-config'", "", map[string]string{"status": "status", "agentNumber": "number"},
+			map[string][]any{"status": {"active", "inactive", "paused", "archived", "testing"}, "number": {nil, 1, 2, 9}}},
+		{"listCallGroups", "call_group", "id", false, "kind = 'call-group'", "", map[string]string{"status": "status", "number": "number"},
+			map[string][]any{"status": statuses, "number": numbers}},
+		{"listCallMenus", "call_menu", "id", false, "kind = 'call-menu'", "", map[string]string{"status": "status"},
 			map[string][]any{"status": statuses}},
 		{"listCallLogs", "call_log", "id", true, everywhere, "(answered_by_extension_id = '%[1]s' or from_extension_id = '%[1]s')",
 			map[string]string{"callSid": "call_sid"},
@@ -166,7 +166,7 @@ func (s listModel) query(random *rand.Rand, system uuid.UUID) listQuery {
 func (h *harness) sorted(s listModel, q listQuery) []string {
 	h.Helper()
 	rows, _ := h.pool.Query(context.Background(),
-		"select "+s.key+"::text from projection."+s.table+" where "+q.condition+" order by created_at desc, "+s.key+" desc", q.arguments...)
+		"select "+s.key+"::text from projection."+relationOf(s.table)+" where "+q.condition+" order by created_at desc, "+s.key+" desc", q.arguments...)
 	keys, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		h.Fatal(err)

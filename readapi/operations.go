@@ -13,6 +13,7 @@ import (
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
 	"callboard/readapi/docs"
+	"callboard/readapi/encode"
 	"callboard/readapi/limit"
 	"callboard/readapi/query"
 )
@@ -69,28 +70,28 @@ func operations(primary, p *query.Projection, store audio.Store, r *reports) []o
 	const system, none = systemPrefix, limit.NoReport
 	return []operation{
 		{"listAccessiblePhoneSystems", "/customer/phone-systems", "", none, phoneSystems(primary)},
-		{"listPhones", system + "/phones", access.ScopePhones, none, topologyList(p.Phones(), phone(), phoneFilters())},
-		{"getPhone", system + "/phones/{phoneId}", access.ScopePhones, none, detail(p.Phone(), phoneDetail())},
-		{"listPhoneNumbers", system + "/phone-numbers", access.ScopePhoneNumbers, none, topologyList(p.PhoneNumbers(), phoneNumber(), phoneNumberFilters())},
-		{"getPhoneNumber", system + "/phone-numbers/{phoneNumberId}", access.ScopePhoneNumbers, none, detail(p.PhoneNumber(), phoneNumberDetail())},
-		{"listExtensions", system + "/extensions", access.ScopeExtensions, none, topologyList(p.Extensions(), extension(), numberFilters())},
-		{"getExtension", system + "/extensions/{extensionId}", access.ScopeExtensions, none, detail(p.Extension(), extensionDetail())},
-		{"listAgentConfigs", system + "/agent-configs", access.ScopeAgentConfigs, none, topologyList(p.AgentConfigs(), agentConfig(), agentConfigFilters())},
-		{"getAgentConfig", system + "/agent-configs/{agentConfigId}", access.ScopeAgentConfigs, none, detail(p.AgentConfig(), agentConfig())},
-		{"listCallGroups", system + "/call-groups", access.ScopeCallGroups, none, topologyList(p.CallGroups(), callGroup(), numberFilters())},
-		{"getCallGroup", system + "/call-groups/{callGroupId}", access.ScopeCallGroups, none, detail(p.CallGroup(), callGroupDetail())},
-		{"listCallMenus", system + "/call-menus", access.ScopeCallMenus, none, topologyList(p.CallMenus(), callMenu(), callMenuFilters())},
-		{"getCallMenu", system + "/call-menus/{callMenuId}", access.ScopeCallMenus, none, detail(p.CallMenu(), callMenuDetail())},
+		{"listPhones", system + "/phones", access.ScopePhones, none, topologyList(p, "phone", phoneFilters()...)},
+		{"getPhone", system + "/phones/{phoneId}", access.ScopePhones, none, topologyDetail(p, "phone")},
+		{"listPhoneNumbers", system + "/phone-numbers", access.ScopePhoneNumbers, none, topologyList(p, "phone-number", phoneNumberFilters()...)},
+		{"getPhoneNumber", system + "/phone-numbers/{phoneNumberId}", access.ScopePhoneNumbers, none, topologyDetail(p, "phone-number")},
+		{"listExtensions", system + "/extensions", access.ScopeExtensions, none, topologyList(p, "extension", numberFilters()...)},
+		{"getExtension", system + "/extensions/{extensionId}", access.ScopeExtensions, none, topologyDetail(p, "extension")},
+		{"listAgentConfigs", system + "/agent-configs", access.ScopeAgentConfigs, none, topologyList(p, "agent-config", agentConfigFilters()...)},
+		{"getAgentConfig", system + "/agent-configs/{agentConfigId}", access.ScopeAgentConfigs, none, topologyDetail(p, "agent-config")},
+		{"listCallGroups", system + "/call-groups", access.ScopeCallGroups, none, topologyList(p, "call-group", numberFilters()...)},
+		{"getCallGroup", system + "/call-groups/{callGroupId}", access.ScopeCallGroups, none, topologyDetail(p, "call-group")},
+		{"listCallMenus", system + "/call-menus", access.ScopeCallMenus, none, topologyList(p, "call-menu", callMenuFilters()...)},
+		{"getCallMenu", system + "/call-menus/{callMenuId}", access.ScopeCallMenus, none, topologyDetail(p, "call-menu")},
 		{"listCallLogs", system + "/call-logs", access.ScopeCalls, none, datedList(p.CallLogs(), callLog(), callLogFilters())},
-		{"getCallLog", system + "/call-logs/{callLogId}", access.ScopeCalls, none, detail(p.CallLog(), callLogDetail())},
+		{"getCallLog", system + "/call-logs/{callLogId}", access.ScopeCalls, none, detail(p.CallLog(), encode.NewLayout(callLogDetail()...))},
 		{"listCallLogReports", system + "/call-log-reports", access.ScopeCalls, limit.CallLogReports, r.list},
 		{"getCallLogReportDimensions", system + "/call-log-reports/dimensions", access.ScopeCalls, limit.Dimensions, r.dimensions},
 		{"listCallAnalyses", system + "/call-analyses", access.ScopeCalls, none, datedList(p.CallAnalyses(), callAnalysis(), callAnalysisFilters())},
-		{"getCallAnalysis", system + "/call-analyses/{id}", access.ScopeCalls, none, detail(p.CallAnalysis(), callAnalysis())},
+		{"getCallAnalysis", system + "/call-analyses/{id}", access.ScopeCalls, none, detail(p.CallAnalysis(), encode.NewLayout(callAnalysis()...))},
 		{"listVoicemails", system + "/voicemails", access.ScopeVoicemails, none, datedList(p.Voicemails(), voicemail(), nil)},
-		{"getVoicemail", system + "/voicemails/{voicemailId}", access.ScopeVoicemails, none, detail(p.Voicemail(), voicemailDetail())},
+		{"getVoicemail", system + "/voicemails/{voicemailId}", access.ScopeVoicemails, none, detail(p.Voicemail(), encode.NewLayout(voicemailDetail()...))},
 		{"listCallRecordings", system + "/recordings", access.ScopeRecordings, none, datedList(p.CallRecordings(), callRecording(), callRecordingFilters())},
-		{"getCallRecording", system + "/recordings/{recordingSid}", access.ScopeRecordings, none, detail(p.CallRecording(), callRecording())},
+		{"getCallRecording", system + "/recordings/{recordingSid}", access.ScopeRecordings, none, detail(p.CallRecording(), encode.NewLayout(callRecording()...))},
 		{"getCallRecordingUrl", system + "/recordings/{recordingSid}/url", access.ScopeRecordings, none, recordingURL(p, store)},
 	}
 }

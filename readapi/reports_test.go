@@ -61,11 +61,11 @@ type reportPage struct {
 // directory adds the references of the full report row.
 func (h *harness) directory(system uuid.UUID) {
 	h.Helper()
-	h.exec(`insert into projection.call_group (system_id, id, version, name, number, status, created_at, updated_at, members, ring_pattern)
-		values ($1, '`+groupID+`', 1, 'Sales', '600', 'active', now(), '2026-01-01', '[]', 'all')`, system)
-	h.exec(`insert into projection.extension (system_id, id, version, number, name, status, created_at, updated_at, assigned_phones)
-		values ($1, '`+answeredID+`', 1, '101', 'Zoë "Z" \ Ångström', 'active', now(), '2026-01-02', '[]'),
-		  ($1, '`+fromID+`', 1, '102', 'Kitchen', 'inactive', now(), '2026-01-03', '[]')`, system)
+	insertRows(h, h.pool, "call_group",
+		columns{"system_id": system, "id": groupID, "name": "Sales", "number": "600", "updated_at": "2026-01-01T00:00:00Z"})
+	insertRows(h, h.pool, "extension",
+		columns{"system_id": system, "id": answeredID, "number": "101", "name": `Zoë "Z" \ Ångström`, "updated_at": "2026-01-02T00:00:00Z"},
+		columns{"system_id": system, "id": fromID, "number": "102", "name": "Kitchen", "status": "inactive", "updated_at": "2026-01-03T00:00:00Z"})
 	h.exec(`insert into projection.representative (system_id, id, version, name, status, updated_at)
 		values ($1, '`+representativeID+`', 1, 'Ann', 'active', '2026-01-04')`, system)
 }
@@ -113,15 +113,15 @@ func TestListCallLogReports_Resolved(t *testing.T) {
 	h.classify(other, "category", "new_lead", "Another's", nil)
 	key := h.key(system)
 	for _, c := range []struct{ change, member, want string }{
-		{"update call_group set name = 'Verkauf', number = '601'", "callGroup", `{"id":"` + groupID + `","name":"Verkauf","number":"601"}`},
-		{"delete from call_group where system_id = $1", "callGroup", `{"id":"` + groupID + `","name":"Call group a0000000","number":""}`},
+		{"update topology set name = 'Verkauf', number = '601' where kind = 'call-group'", "callGroup", `{"id":"` + groupID + `","name":"Verkauf","number":"601"}`},
+		{"delete from topology where kind = 'call-group' and system_id = $1", "callGroup", `{"id":"` + groupID + `","name":"Call group a0000000","number":""}`},
 		{buried("call-group", groupID), "callGroup", "null"},
 		{"delete from tombstone where system_id = $1", "callGroup", `{"id":"` + groupID + `","name":"Call group a0000000","number":""}`},
-		{"update extension set name = 'Moved'", "fromExtension", `{"id":"` + fromID + `","name":"Moved","number":"102"}`},
-		{"update extension set status = 'deleted-looking'", "answeredByExtension", `{"id":"` + answeredID + `","name":"Moved","number":"101"}`},
-		{"delete from extension where system_id = $1 and number = '101'", "answeredByExtension", `{"id":"` + answeredID + `","name":"Extension e0000000","number":""}`},
+		{"update topology set name = 'Moved' where kind = 'extension'", "fromExtension", `{"id":"` + fromID + `","name":"Moved","number":"102"}`},
+		{"update topology set status = 'deleted-looking' where kind = 'extension'", "answeredByExtension", `{"id":"` + answeredID + `","name":"Moved","number":"101"}`},
+		{"delete from topology where kind = 'extension' and system_id = $1 and number = '101'", "answeredByExtension", `{"id":"` + answeredID + `","name":"Extension e0000000","number":""}`},
 		{"select $1::uuid", "fromExtension", `{"id":"` + fromID + `","name":"Moved","number":"102"}`},
-		{"delete from extension where system_id = $1; " + buried("extension", fromID), "fromExtension", "null"},
+		{"delete from topology where kind = 'extension' and system_id = $1; " + buried("extension", fromID), "fromExtension", "null"},
 		{"select $1::uuid", "answeredByExtension", `{"id":"` + answeredID + `","name":"Extension e0000000","number":""}`},
 		{"update call_log set call_group_id = null", "callGroup", "null"},
 

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -22,12 +23,15 @@ func insertRows(tb testing.TB, pool *pgxpool.Pool, table string, rows ...columns
 	for i, given := range rows {
 		complete[i] = defaultsOf(table)
 		maps.Copy(complete[i], given)
+		if relationOf(table) == "topology" {
+			complete[i].render(table)
+		}
 	}
 	text, err := json.Marshal(complete)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	name := "projection." + table
+	name := "projection." + relationOf(table)
 	schematest.Exec(tb, pool, "insert into "+name+" select * from json_populate_recordset(null::"+name+", $1)", text)
 }
 
@@ -39,9 +43,7 @@ func defaultsOf(table string) columns {
 	)
 	all := columns{
 		"partition": 0, "version": 1, "id": id, "created_at": when, "updated_at": when, "status": "active", "name": "", "number": "",
-		"hardware":     columns{"manufacturer": nil, "model": nil, "serialNumber": nil},
-		"phone_number": "", "origin": "managed", "is_primary": false,
-		"assigned_phones": []any{}, "members": []any{}, "ring_pattern": "", "choices": []any{}, "direct_extension_dialing": false,
+		"kind":     strings.ReplaceAll(table, "_", "-"),
 		"call_sid": "CA1", "direction": "inbound", "from_party": "", "to_party": "",
 		"is_emergency": false, "is_converted": false, "is_edited": false, "tags": []any{}, "transcription_status": "unavailable",
 		"representative_state": "not_analyzed", "call_id": id, "coaching_tips": []any{}, "listed": true,
@@ -54,6 +56,51 @@ func defaultsOf(table string) columns {
 		"recording": {"status": "ready", "recording_sid": "RE1"},
 	}[table])
 	return all
+}
+
+// relationOf returns the table of rows of a resource.
+func relationOf(table string) string {
+	switch table {
+	case "phone", "phone_number", "extension", "agent_config", "call_group", "call_menu":
+		return "topology"
+	}
+	return table
+}
+
+// render adds the JSON of a row of topology. Members of its detail are given as column detail.
+func (c columns) render(table string) {
+	row := columns{
+		"id": c["id"], "phoneSystemId": c["system_id"], "status": c["status"], "createdAt": c["created_at"], "updatedAt": c["updated_at"],
+		"name": c["name"],
+	}
+	detail := columns{}
+	switch table {
+	case "phone":
+		detail = columns{"hardware": columns{"manufacturer": nil, "model": nil, "serialNumber": nil}, "deviceRole": nil, "parentPhone": nil,
+			"slot": nil, "macAddress": nil, "firmware": nil, "extension": nil}
+	case "phone_number":
+		row["phoneNumber"], row["label"] = c["number"], c["name"]
+		delete(row, "name")
+		detail = columns{"origin": "managed", "country": nil, "isPrimary": false}
+	case "extension":
+		row["number"] = c["number"]
+		detail = columns{"assignedPhones": []any{}, "unansweredAction": nil, "voicemailGreeting": nil}
+	case "agent_config":
+		row["agentNumber"] = c["number"]
+		if c["number"] == "" {
+			row["agentNumber"] = nil
+		}
+	case "call_group":
+		row["number"] = c["number"]
+		detail = columns{"members": []any{}, "ringPattern": "all", "unansweredAction": nil, "voicemailGreeting": nil}
+	case "call_menu":
+		detail = columns{"prompt": nil, "choices": []any{}, "directExtensionDialing": false, "noInputAction": nil}
+	}
+	maps.Copy(detail, row)
+	if given, ok := c["detail"].(columns); ok {
+		maps.Copy(detail, given)
+	}
+	c["row"], c["detail"] = row, detail
 }
 
 //go:embed query/testdata/count.sql

@@ -1,28 +1,39 @@
 package readapi
 
 import (
+	"context"
+
 	"callboard/readapi/encode"
 	"callboard/readapi/query"
 )
 
-// topologyFields are the members of every topology row, with those of one resource before its status.
-func topologyFields(members ...encode.Member) []encode.Member {
-	fields := append([]encode.Member{encode.Identifier("id"), encode.Identifier("phoneSystemId")}, members...)
-	return append(fields, encode.Text("status"), encode.Instant("createdAt"), encode.Instant("updatedAt"))
+// topologyList answers with a page of a kind of the phone system's topology, newest first. The rows are stored as JSON.
+func topologyList(p *query.Projection, kind string, filters ...filter) handler {
+	var columns []query.Column
+	for _, f := range filters {
+		if f.column != query.Status {
+			columns = append(columns, f.column)
+		}
+	}
+	list, row := p.Topology(kind, columns...), encode.Stored(encode.Instant("createdAt"), encode.Identifier("id"))
+	return func(ctx context.Context, q *request, out *reply) error {
+		page := q.parameters.page()
+		f := q.filter(page, query.Always(), filters)
+		found, err := q.list(ctx, out, list, row, page, f)
+		if err != nil {
+			return err
+		}
+		if page.number < page.count(found.Total) {
+			out.next = q.next(page)
+		}
+		out.hasETag = true
+		return nil
+	}
 }
 
-func phone() []encode.Member { return topologyFields(encode.Text("name")) }
-
-func phoneDetail() []encode.Member {
-	return append(phone(),
-		encode.JSON("hardware"),
-		encode.Text("deviceRole"),
-		encode.Reference("parentPhone", "phone"),
-		encode.Integer("slot"),
-		encode.Text("macAddress"),
-		encode.Text("firmware"),
-		encode.Reference("extension", "extension"),
-	)
+// topologyDetail answers with one row of a kind of the phone system's topology.
+func topologyDetail(p *query.Projection, kind string) handler {
+	return detail(p.TopologyDetail(kind), encode.Stored())
 }
 
 func phoneFilters() []filter {
@@ -32,56 +43,18 @@ func phoneFilters() []filter {
 	}
 }
 
-func phoneNumber() []encode.Member {
-	return topologyFields(encode.Text("phoneNumber"), encode.Text("label"))
-}
-
-func phoneNumberDetail() []encode.Member {
-	return append(phoneNumber(),
-		encode.Text("origin"),
-		encode.Text("country"),
-		encode.Boolean("isPrimary"),
-	)
-}
-
 func phoneNumberFilters() []filter {
 	return []filter{
 		{"status", query.Status, (*parameters).freeText},
-		{"phoneNumber", query.PhoneNumber, (*parameters).freeText},
+		{"phoneNumber", query.Number, (*parameters).freeText},
 	}
-}
-
-func extension() []encode.Member { return topologyFields(encode.Text("name"), encode.Text("number")) }
-
-func extensionDetail() []encode.Member {
-	return append(extension(),
-		encode.JSON("assignedPhones"),
-		encode.JSON("unansweredAction"),
-		encode.JSON("voicemailGreeting"),
-	)
-}
-
-// agentConfig is the list's row and the detail.
-func agentConfig() []encode.Member {
-	return topologyFields(encode.Text("name"), encode.Integer("agentNumber"))
 }
 
 func agentConfigFilters() []filter {
 	return []filter{
 		{"status", query.Status, oneOf("active", "inactive", "paused", "archived", "testing")},
-		{"agentNumber", query.AgentNumber, (*parameters).agentNumber},
+		{"agentNumber", query.Number, (*parameters).agentNumber},
 	}
-}
-
-func callGroup() []encode.Member { return topologyFields(encode.Text("name"), encode.Text("number")) }
-
-func callGroupDetail() []encode.Member {
-	return append(callGroup(),
-		encode.JSON("members"),
-		encode.Text("ringPattern"),
-		encode.JSON("unansweredAction"),
-		encode.JSON("voicemailGreeting"),
-	)
 }
 
 // numberFilters are those of extensions and of call groups.
@@ -90,17 +63,6 @@ func numberFilters() []filter {
 		{"status", query.Status, (*parameters).freeText},
 		{"number", query.Number, (*parameters).freeText},
 	}
-}
-
-func callMenu() []encode.Member { return topologyFields(encode.Text("name")) }
-
-func callMenuDetail() []encode.Member {
-	return append(callMenu(),
-		encode.JSON("prompt"),
-		encode.JSON("choices"),
-		encode.Boolean("directExtensionDialing"),
-		encode.JSON("noInputAction"),
-	)
 }
 
 func callMenuFilters() []filter {

@@ -162,10 +162,11 @@ func checkDamaged(t *testing.T, f rebuildFixture) {
 	second := f.queryText("select id::text from projection.phone_system order by id desc limit 1")
 	f.exec(fmt.Sprintf(`
 		delete from projection.call_log where id = (select id from projection.call_log where system_id = '%[1]s' order by id limit 1);
-		update projection.extension set name = E'Bob\x1b[31m' where id = (select id from projection.extension where system_id = '%[1]s' order by id limit 1);
+		update projection.topology set name = E'Bob\x1b[31m'
+		  where id = (select id from projection.topology where system_id = '%[1]s' and kind = 'extension' order by id limit 1);
 		%[2]s`, first, f.unexpectedCount(second)))
 	damaged := f.database.Projection(t)
-	const changes = "call_log missing 1\nday_count surplus 1\nextension changed 1"
+	const changes = "call_log missing 1\nday_count surplus 1\ntopology changed 1"
 	var dryRun, found comparisonJSON
 	f.decode(0, &dryRun, "rebuild", "--dry-run")
 	f.decode(1, &found, "verify")
@@ -173,12 +174,12 @@ func checkDamaged(t *testing.T, f rebuildFixture) {
 		t.Errorf("dry run = %+v, verify = %+v, want in both the changes\n%s", dryRun, found, changes)
 	}
 	f.requireRows("after a dry run", damaged)
-	f.expect(0, `(?s)\nTABLE +ROWS +DIFFERENCE\ncall_log +1 +would be added\nday_count +1 +would be removed\nextension +1 +would change\n`+
+	f.expect(0, `(?s)\nTABLE +ROWS +DIFFERENCE\ncall_log +1 +would be added\nday_count +1 +would be removed\ntopology +1 +would change\n`+
 		`Phone systems whose reports would show other values: 1\. Their calls would get a later updatedAt, so clients that walk by it read them again\.\nNothing was written\. Run 'callboard rebuild' to make these changes\.\n$`, "rebuild", "--dry-run")
 	expect(t, f.operator(), 1, `(?s)^call_log, phone system `+first+`, id \S+: missing row\n`+
 		`day_count, phone system `+second+`, .*: unexpected row\n`+
-		`extension, phone system `+first+`, id \S+: name is "Bob\\x1b\[31m", expected [^\n]+\n\n`+
-		`TABLE .*extension +1 +different values\n`+
+		`topology, phone system `+first+`, kind extension, id \S+: name is "Bob\\x1b\[31m", expected [^\n]+\n\n`+
+		`TABLE .*topology +1 +different values\n`+
 		`Run 'callboard repair --system ID' for each of these phone systems, or 'callboard rebuild', to correct this\.\n$`, "verify")
 	f.expect(1, `\nRun 'callboard repair --system `+first+`' or 'callboard rebuild' to correct this\.\n$`, "verify", "--system", first)
 	f.expect(0, `(?s)^call_log, phone system `+first+`, .*: added row\n.*\nRebuilt the \d+ rows of phone system `+first+` from \d+ messages; `+
@@ -197,17 +198,17 @@ func checkDamaged(t *testing.T, f rebuildFixture) {
 
 func checkMissingColumn(t *testing.T, f rebuildFixture) {
 	t.Helper()
-	f.exec("alter table projection.phone rename name to title")
+	f.exec("alter table projection.topology rename name to title")
 	var found comparisonJSON
 	f.decode(1, &found, "verify")
-	if !slices.Equal(found.MissingColumns, []string{"phone.name"}) || found.OtherDefinition {
-		t.Errorf("verify = %+v, want phone.name missing", found)
+	if !slices.Equal(found.MissingColumns, []string{"topology.name"}) || found.OtherDefinition {
+		t.Errorf("verify = %+v, want topology.name missing", found)
 	}
-	const missing = `has no phone\.name: another release built it, or its tables were altered`
+	const missing = `has no topology\.name: another release built it, or its tables were altered`
 	f.expect(1, `^The live projection `+missing+`\.\nRun 'callboard rebuild' to correct this\.\n$`, "verify")
 	f.expect(0, `^The live projection `+missing+`\.\nNothing was written\.`, "rebuild", "--dry-run")
-	f.expect(1, `(^|\n)error: the live projection has no phone\.name: its tables were altered: run 'callboard rebuild'\n$`, "repair", "--system", f.firstSystem())
-	f.exec("alter table projection.phone rename title to name")
+	f.expect(1, `(^|\n)error: the live projection has no topology\.name: its tables were altered: run 'callboard rebuild'\n$`, "repair", "--system", f.firstSystem())
+	f.exec("alter table projection.topology rename title to name")
 }
 
 func checkMessageAccounting(t *testing.T, f rebuildFixture) {

@@ -77,8 +77,8 @@ func (i *installation) readAll(r *reader, keys []string, paths []read) map[strin
 // reads returns a request for each operation, for the lists the first page.
 func (i *installation) reads(system uuid.UUID, w window) []read {
 	i.Helper()
-	one := func(column, table string) string {
-		return query[string](i, fmt.Sprintf("select %s::text from projection.%s where system_id = $1 order by 1 limit 1", column, table), system)
+	one := func(column, rows string) string {
+		return query[string](i, fmt.Sprintf("select %s::text from %s where system_id = $1 order by 1 limit 1", column, rows), system)
 	}
 	base := "/" + system.String()
 	// All events were published a moment ago.
@@ -98,14 +98,17 @@ func (i *installation) reads(system uuid.UUID, w window) []read {
 		{"getCallRecording", base + "/recordings/" + recording},
 		{"getCallRecordingUrl", base + "/recordings/" + recording + "/url"},
 	}
-	for _, resource := range []struct{ path, table string }{
-		{"phones", "phone"}, {"phone-numbers", "phone_number"}, {"extensions", "extension"}, {"agent-configs", "agent_config"},
-		{"call-groups", "call_group"}, {"call-menus", "call_menu"}, {"call-logs", "call_log"}, {"call-analyses", "analysis"},
-		{"voicemails", "voicemail"},
+	topology := func(kind string) string {
+		return fmt.Sprintf("(select * from projection.topology where kind = '%s') r", kind)
+	}
+	for _, resource := range []struct{ path, rows string }{
+		{"phones", topology("phone")}, {"phone-numbers", topology("phone-number")}, {"extensions", topology("extension")},
+		{"agent-configs", topology("agent-config")}, {"call-groups", topology("call-group")}, {"call-menus", topology("call-menu")},
+		{"call-logs", "projection.call_log"}, {"call-analyses", "projection.analysis"}, {"voicemails", "projection.voicemail"},
 	} {
 		list = append(list,
 			read{resource.path + ", first page", base + "/" + resource.path + "?pageSize=100"},
-			read{resource.path + ", one", base + "/" + resource.path + "/" + one("id", resource.table)})
+			read{resource.path + ", one", base + "/" + resource.path + "/" + one("id", resource.rows)})
 	}
 	return append(list, read{"recordings, first page", base + "/recordings?pageSize=100"})
 }
@@ -158,7 +161,7 @@ func (i *installation) grow() {
 func copied(name, kind string) string {
 	column := "c." + name
 	switch name {
-	case "id", "call_id", "owner_id", "analysis_id":
+	case "id", "call_id", "owner_id":
 		return "md5(" + column + "::text || n)::uuid"
 	case "call_sid", "recording_sid", "parent_call_sid":
 		return column + " || '-' || n"

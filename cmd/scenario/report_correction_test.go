@@ -64,7 +64,7 @@ func checkCopy(t *testing.T, correct func(context.Context, rebuild.Config, uuid.
 	for _, damage := range []string{
 		"update projection.call_log set from_party = 'wrong'" + three,
 		"delete from projection.call_log" + three,
-		"delete from projection.extension where system_id = $1",
+		"delete from projection.topology where kind = 'extension' and system_id = $1",
 	} {
 		h.Exec(damage, d.system)
 		customer.from, customer.rows = start, make(map[string]string)

@@ -95,7 +95,7 @@ func TestReplaceRow_CreatesADeletedEntityAgain(t *testing.T) {
 		at(1, events.Changed(extension(1))), at(2, deleted(extension(3))), at(3, events.Changed(extension(2))),
 		at(4, events.Changed(extension(3))), at(5, events.Changed(extension(4))),
 	), fold.Applied, fold.Applied, fold.Stale, fold.Conflicting, fold.Applied)
-	if len(f.Extensions) != 1 || len(f.Tombstones) != 0 {
-		t.Errorf("rows = %d, tombstones = %d, want 1 and 0", len(f.Extensions), len(f.Tombstones))
+	if len(f.Topology) != 1 || len(f.Tombstones) != 0 {
+		t.Errorf("rows = %d, tombstones = %d, want 1 and 0", len(f.Topology), len(f.Tombstones))
 	}
 }

@@ -6,18 +6,12 @@ import (
 	"callboard/events"
 )
 
-// The lists in day_count, named after their tables.
+// The lists in day_count, named after their tables. Those of topology are named after their entities.
 const (
-	ListExtension   = "extension"
-	ListPhone       = "phone"
-	ListPhoneNumber = "phone_number"
-	ListAgentConfig = "agent_config"
-	ListCallGroup   = "call_group"
-	ListCallMenu    = "call_menu"
-	ListCallLog     = "call_log"
-	ListRecording   = "recording"
-	ListAnalysis    = "analysis"
-	ListVoicemail   = "voicemail"
+	ListCallLog   = "call_log"
+	ListRecording = "recording"
+	ListAnalysis  = "analysis"
+	ListVoicemail = "voicemail"
 )
 
 // The families of reference_count that are not kinds of classification.

@@ -11,14 +11,6 @@ type displayed struct {
 	score        events.Null[float64]
 }
 
-func (r Extension) displayed() displayed {
-	return displayed{exists: true, name: r.Name, number: r.Number}
-}
-
-func (r CallGroup) displayed() displayed {
-	return displayed{exists: true, name: r.Name, number: r.Number}
-}
-
 func (r Representative) displayed() displayed { return displayed{exists: true, name: r.Name} }
 
 func (r Classification) displayed() displayed {

@@ -44,11 +44,10 @@ func (f *fixture) directories() map[uuid.UUID]map[string]string {
 			show(key.System, key, "null")
 		}
 	}
-	for key, row := range f.Extensions {
-		show(key.System, key, row.Name, "/", row.Number)
-	}
-	for key, row := range f.CallGroups {
-		show(key.System, key, row.Name, "/", row.Number)
+	for key, row := range f.Topology {
+		if key.Kind == events.EntityExtension || key.Kind == events.EntityCallGroup {
+			show(key.System, key, row.Name, "/", row.Number.Value)
+		}
 	}
 	for key, row := range f.Representatives {
 		show(key.System, key, row.Name)

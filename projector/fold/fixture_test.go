@@ -18,9 +18,7 @@ type fixture struct {
 	PhoneSystems      map[uuid.UUID]fold.PhoneSystem
 	Groups            map[uuid.UUID]fold.Group
 	GroupMembers      map[fold.GroupMember]fold.GroupMember
-	Extensions        map[fold.Key]fold.Extension
-	Phones            map[fold.Key]fold.Phone
-	CallGroups        map[fold.Key]fold.CallGroup
+	Topology          map[fold.TopologyKey]fold.Topology
 	Representatives   map[fold.Key]fold.Representative
 	Classifications   map[fold.ClassificationKey]fold.Classification
 	CallLogs          map[fold.Key]fold.CallLog
@@ -74,10 +72,8 @@ func (f *fixture) apply(batch ...timedEvent) []fold.Outcome {
 	save(f.PhoneSystems, &s.PhoneSystems, func(r fold.PhoneSystem) uuid.UUID { return r.ID })
 	save(f.Groups, &s.Groups, func(r fold.Group) uuid.UUID { return r.ID })
 	save(f.GroupMembers, &s.GroupMembers, func(r fold.GroupMember) fold.GroupMember { return r })
-	save(f.Extensions, &s.Extensions, func(r fold.Extension) fold.Key { return r.Key })
-	save(f.CallGroups, &s.CallGroups, func(r fold.CallGroup) fold.Key { return r.Key })
+	save(f.Topology, &s.Topology, func(r fold.Topology) fold.TopologyKey { return r.TopologyKey })
 	save(f.CallLogs, &s.CallLogs, func(r fold.CallLog) fold.Key { return r.Key })
-	save(f.Phones, &s.Phones, func(r fold.Phone) fold.Key { return r.Key })
 	save(f.Representatives, &s.Representatives, func(r fold.Representative) fold.Key { return r.Key })
 	save(f.Classifications, &s.Classifications, func(r fold.Classification) fold.ClassificationKey { return r.ClassificationKey })
 	save(f.ExtensionCalls, &s.ExtensionCalls, func(r fold.ExtensionEntry) fold.ExtensionEntry { return r })
@@ -99,9 +95,7 @@ func (f *fixture) state() *fold.State {
 	s := new(fold.State)
 	load(f.PhoneSystems, s.PhoneSystems.Load)
 	load(f.Groups, s.Groups.Load)
-	load(f.Extensions, s.Extensions.Load)
-	load(f.CallGroups, s.CallGroups.Load)
-	load(f.Phones, s.Phones.Load)
+	load(f.Topology, s.Topology.Load)
 	load(f.Representatives, s.Representatives.Load)
 	load(f.Classifications, s.Classifications.Load)
 	load(f.CallLogs, s.CallLogs.Load)
@@ -196,17 +190,11 @@ func (f *fixture) recount() *fixture {
 	for _, row := range f.Voicemails {
 		r.count(row.System, fold.ListVoicemail, row.CreatedAt, "")
 	}
-	for _, row := range f.Phones {
-		r.count(row.System, fold.ListPhone, row.CreatedAt, "")
+	for _, row := range f.Topology {
+		r.count(row.System, string(row.Kind), row.CreatedAt, "")
 		if row.Status != "" {
-			r.count(row.System, fold.ListPhone, row.CreatedAt, row.Status)
+			r.count(row.System, string(row.Kind), row.CreatedAt, row.Status)
 		}
-	}
-	for _, row := range f.Extensions {
-		r.count(row.System, fold.ListExtension, row.CreatedAt, "")
-	}
-	for _, row := range f.CallGroups {
-		r.count(row.System, fold.ListCallGroup, row.CreatedAt, "")
 	}
 	return r
 }

@@ -74,30 +74,6 @@ func classificationKeyOf(id events.Identity) ClassificationKey {
 	return ClassificationKey{id.System, kind, code}
 }
 
-func (r Extension) countKeys() []CountKey {
-	return statusCountKeys(r.System, ListExtension, r.Status, r.CreatedAt)
-}
-
-func (r Phone) countKeys() []CountKey {
-	return statusCountKeys(r.System, ListPhone, r.Status, r.CreatedAt)
-}
-
-func (r PhoneNumber) countKeys() []CountKey {
-	return statusCountKeys(r.System, ListPhoneNumber, r.Status, r.CreatedAt)
-}
-
-func (r AgentConfig) countKeys() []CountKey {
-	return statusCountKeys(r.System, ListAgentConfig, r.Status, r.CreatedAt)
-}
-
-func (r CallGroup) countKeys() []CountKey {
-	return statusCountKeys(r.System, ListCallGroup, r.Status, r.CreatedAt)
-}
-
-func (r CallMenu) countKeys() []CountKey {
-	return statusCountKeys(r.System, ListCallMenu, r.Status, r.CreatedAt)
-}
-
 func (r Voicemail) countKeys() []CountKey {
 	return statusCountKeys(r.System, ListVoicemail, "", r.CreatedAt)
 }

@@ -70,91 +70,6 @@ type GroupMember struct {
 	Group  uuid.UUID `db:"group_id"`
 }
 
-// Extension is a row of extension.
-type Extension struct {
-	Key
-	Versioned
-	Number            string            `db:"number"`
-	Name              string            `db:"name"`
-	Status            string            `db:"status"`
-	CreatedAt         events.Time       `db:"created_at"`
-	UpdatedAt         events.Time       `db:"updated_at"`
-	AssignedPhones    JSON              `db:"assigned_phones"`
-	UnansweredAction  events.Null[JSON] `db:"unanswered_action"`
-	VoicemailGreeting events.Null[JSON] `db:"voicemail_greeting"`
-}
-
-// CallGroup is a row of call_group.
-type CallGroup struct {
-	Key
-	Versioned
-	Name              string            `db:"name"`
-	Number            string            `db:"number"`
-	Status            string            `db:"status"`
-	CreatedAt         events.Time       `db:"created_at"`
-	UpdatedAt         events.Time       `db:"updated_at"`
-	Members           JSON              `db:"members"`
-	RingPattern       string            `db:"ring_pattern"`
-	UnansweredAction  events.Null[JSON] `db:"unanswered_action"`
-	VoicemailGreeting events.Null[JSON] `db:"voicemail_greeting"`
-}
-
-// Phone is a row of phone.
-type Phone struct {
-	Key
-	Versioned
-	Name          string                 `db:"name"`
-	Status        string                 `db:"status"`
-	CreatedAt     events.Time            `db:"created_at"`
-	UpdatedAt     events.Time            `db:"updated_at"`
-	ExtensionID   events.Null[uuid.UUID] `db:"extension_id"`
-	DeviceRole    events.Null[string]    `db:"device_role"`
-	ParentPhoneID events.Null[uuid.UUID] `db:"parent_phone_id"`
-	Slot          events.Null[int64]     `db:"slot"`
-	MACAddress    events.Null[string]    `db:"mac_address"`
-	Firmware      events.Null[string]    `db:"firmware"`
-	Hardware      JSON                   `db:"hardware"`
-}
-
-// PhoneNumber is a row of phone_number.
-type PhoneNumber struct {
-	Key
-	Versioned
-	PhoneNumber string              `db:"phone_number"`
-	Label       events.Null[string] `db:"label"`
-	Status      string              `db:"status"`
-	CreatedAt   events.Time         `db:"created_at"`
-	UpdatedAt   events.Time         `db:"updated_at"`
-	Origin      string              `db:"origin"`
-	Country     events.Null[string] `db:"country"`
-	IsPrimary   bool                `db:"is_primary"`
-}
-
-// AgentConfig is a row of agent_config.
-type AgentConfig struct {
-	Key
-	Versioned
-	Name        string             `db:"name"`
-	AgentNumber events.Null[int64] `db:"agent_number"`
-	Status      string             `db:"status"`
-	CreatedAt   events.Time        `db:"created_at"`
-	UpdatedAt   events.Time        `db:"updated_at"`
-}
-
-// CallMenu is a row of call_menu.
-type CallMenu struct {
-	Key
-	Versioned
-	Name                   string            `db:"name"`
-	Status                 string            `db:"status"`
-	CreatedAt              events.Time       `db:"created_at"`
-	UpdatedAt              events.Time       `db:"updated_at"`
-	Prompt                 events.Null[JSON] `db:"prompt"`
-	Choices                JSON              `db:"choices"`
-	DirectExtensionDialing bool              `db:"direct_extension_dialing"`
-	NoInputAction          events.Null[JSON] `db:"no_input_action"`
-}
-
 // Representative is a row of representative.
 type Representative struct {
 	Key
@@ -264,13 +179,13 @@ type ExtensionEntry struct {
 	System    uuid.UUID   `db:"system_id"`
 	Extension uuid.UUID   `db:"extension_id"`
 	CreatedAt events.Time `db:"created_at"`
-	ID        uuid.UUID   // of the call or the analysis
+	ID        uuid.UUID   `db:"id"` // of the call or the analysis
 }
 
 // CountKey is the key of a row of day_count.
 type CountKey struct {
 	System uuid.UUID `db:"system_id"`
-	List   string    `db:"list"`   // the table's name
+	List   string    `db:"list"`   // the table's name, or a kind of topology
 	Subset string    `db:"subset"` // empty for all rows, else a status or an extension
 	Day    Day       `db:"day"`
 }

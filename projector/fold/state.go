@@ -17,12 +17,7 @@ type State struct {
 	PhoneSystems    Table[uuid.UUID, PhoneSystem]
 	Groups          Table[uuid.UUID, Group]
 	GroupMembers    Table[GroupMember, GroupMember] // never loaded
-	Extensions      Table[Key, Extension]
-	Phones          Table[Key, Phone]
-	PhoneNumbers    Table[Key, PhoneNumber]
-	AgentConfigs    Table[Key, AgentConfig]
-	CallGroups      Table[Key, CallGroup]
-	CallMenus       Table[Key, CallMenu]
+	Topology        Table[TopologyKey, Topology]
 	Representatives Table[Key, Representative]
 	Classifications Table[ClassificationKey, Classification]
 

@@ -146,7 +146,7 @@ func (t comparedTable) systemColumn() string {
 
 // shown tells whether reports show values of the table.
 func (t comparedTable) shown() bool {
-	return slices.Contains([]string{"call_log", "transcript", "transcript_text", "extension", "call_group", "representative"}, t.Name)
+	return slices.Contains([]string{"call_log", "transcript", "transcript_text", "topology", "representative"}, t.Name)
 }
 
 // compareTable counts the rows of a table that differ, and lists the first ones.
@@ -257,8 +257,11 @@ func (c *comparer) statement(t comparedTable) statement {
 	if column := t.systemColumn(); column != "" {
 		system = fmt.Sprintf("coalesce(%s, %s)", qualified("n", column), qualified("l", column))
 	}
-	if t.Name == "call_log" {
+	switch {
+	case t.Name == "call_log":
 		announced = qualified("n", t.Key[0]) + " is not null" // that a call is gone is not reported
+	case t.Name == "topology" && slices.Contains(t.Key, "kind"):
+		announced = "coalesce(n.kind, l.kind) in ('extension', 'call-group')" // reports show no others
 	}
 	where, arguments := c.where(t)
 	return statement{strings.NewReplacer(

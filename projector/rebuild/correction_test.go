@@ -51,7 +51,7 @@ func damages() map[string]string {
 		"time":       "update projection.call_log set updated_at = to_timestamp(1) where system_id = $1",
 		"transcript": "delete from projection.transcript where system_id = $1",
 		"text":       "update projection.transcript_text set text = 'wrong' where system_id = $1",
-		"extension":  "delete from projection.extension where system_id = $1",
+		"topology":   "delete from projection.topology where kind = 'extension' and system_id = $1",
 	}
 }
 

@@ -26,7 +26,7 @@ func TestRun_ReplacesOtherDefinition(t *testing.T) {
 	h.Exec("alter table projection.call_log drop column route_summary; drop table projection.extension_call")
 	missing := []string{
 		"call_log.route_summary",
-		"extension_call.partition", "extension_call.system_id", "extension_call.extension_id", "extension_call.created_at", "extension_call.call_id",
+		"extension_call.partition", "extension_call.system_id", "extension_call.extension_id", "extension_call.created_at", "extension_call.id",
 	}
 	h.requireOtherDefinition(missing)
 	h.startRefusedProjector(ingest.DefinitionMismatch)

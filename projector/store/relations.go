@@ -10,48 +10,42 @@ import (
 	"callboard/projector/fold"
 )
 
-// The list of tables is one of short lines.
+// Short names, for the lines of newRelations.
 type (
 	state                 = fold.State
 	rows[K, R comparable] = fold.Table[K, R]
 	deltas[K comparable]  = fold.Deltas[K]
 )
 
-// newRelations is the list of all tables whose rows follow from events, in the order in which they are written.
+// newRelations returns all tables whose rows follow from events, in the order in which they are written.
 func newRelations() []relation {
 	return []relation{
-		partitioned("phone_system", "id",
+		partitioned("phone_system",
 			func(s *state) *rows[uuid.UUID, fold.PhoneSystem] { return &s.PhoneSystems }).loaded(),
-		global("phone_system_group", "id", func(s *state) *rows[uuid.UUID, fold.Group] { return &s.Groups }).loaded(),
-		global("phone_system_group_member", "",
+		global("phone_system_group", func(s *state) *rows[uuid.UUID, fold.Group] { return &s.Groups }).loaded(),
+		global("phone_system_group_member",
 			func(s *state) *rows[fold.GroupMember, fold.GroupMember] { return &s.GroupMembers }).written(),
-		partitioned("extension", "", func(s *state) *rows[fold.Key, fold.Extension] { return &s.Extensions }).loaded(),
-		partitioned("phone", "", func(s *state) *rows[fold.Key, fold.Phone] { return &s.Phones }).loaded(),
-		partitioned("phone_number", "",
-			func(s *state) *rows[fold.Key, fold.PhoneNumber] { return &s.PhoneNumbers }).loaded(),
-		partitioned("agent_config", "",
-			func(s *state) *rows[fold.Key, fold.AgentConfig] { return &s.AgentConfigs }).loaded(),
-		partitioned("call_group", "", func(s *state) *rows[fold.Key, fold.CallGroup] { return &s.CallGroups }).loaded(),
-		partitioned("call_menu", "", func(s *state) *rows[fold.Key, fold.CallMenu] { return &s.CallMenus }).loaded(),
-		partitioned("representative", "",
+		partitioned("topology",
+			func(s *state) *rows[fold.TopologyKey, fold.Topology] { return &s.Topology }).loaded(),
+		partitioned("representative",
 			func(s *state) *rows[fold.Key, fold.Representative] { return &s.Representatives }).loaded(),
-		global("classification", "",
+		global("classification",
 			func(s *state) *rows[fold.ClassificationKey, fold.Classification] { return &s.Classifications }).loaded(),
-		partitioned("call_log", "", func(s *state) *rows[fold.Key, fold.CallLog] { return &s.CallLogs }).loaded(),
-		partitioned("extension_call", "call_id",
+		partitioned("call_log", func(s *state) *rows[fold.Key, fold.CallLog] { return &s.CallLogs }).loaded(),
+		partitioned("extension_call",
 			func(s *state) *rows[fold.ExtensionEntry, fold.ExtensionEntry] { return &s.ExtensionCalls }).written(),
-		partitioned("transcript", "",
+		partitioned("transcript",
 			func(s *state) *rows[fold.OwnerRowKey, fold.Transcript] { return &s.Transcripts }).loaded(),
-		partitioned("transcript_text", "",
+		partitioned("transcript_text",
 			func(s *state) *rows[fold.OwnerRowKey, fold.TranscriptText] { return &s.TranscriptTexts }).written(),
-		partitioned("recording", "", func(s *state) *rows[fold.RecordingKey, fold.Recording] { return &s.Recordings }).
+		partitioned("recording", func(s *state) *rows[fold.RecordingKey, fold.Recording] { return &s.Recordings }).
 			withAllOf("owner_id").loaded(),
-		partitioned("analysis", "", func(s *state) *rows[fold.Key, fold.Analysis] { return &s.Analyses }).
+		partitioned("analysis", func(s *state) *rows[fold.Key, fold.Analysis] { return &s.Analyses }).
 			withAllOf("call_id").loaded(),
-		partitioned("extension_analysis", "analysis_id",
+		partitioned("extension_analysis",
 			func(s *state) *rows[fold.ExtensionEntry, fold.ExtensionEntry] { return &s.ExtensionAnalyses }).written(),
-		partitioned("voicemail", "", func(s *state) *rows[fold.Key, fold.Voicemail] { return &s.Voicemails }).loaded(),
-		partitioned("tombstone", "", func(s *state) *rows[fold.TombstoneKey, fold.Tombstone] { return &s.Tombstones }).
+		partitioned("voicemail", func(s *state) *rows[fold.Key, fold.Voicemail] { return &s.Voicemails }).loaded(),
+		partitioned("tombstone", func(s *state) *rows[fold.TombstoneKey, fold.Tombstone] { return &s.Tombstones }).
 			withTargets().loaded(),
 		counted("day_count", true, "count", func(s *state) deltas[fold.CountKey] { return s.Counts }),
 		counted("reference_count", true, "count", func(s *state) deltas[fold.ReferenceKey] { return s.References }),
@@ -64,7 +58,7 @@ func newRelations() []relation {
 // relation is a table without the Go types of its rows.
 type relation struct {
 	name    string
-	load    func(*fold.State, *pgx.Batch) // queues the loads of the rows that the state wants; nil: the table is never loaded
+	load    func(*fold.State, *pgx.Batch) // queues the loads of what the state wants; nil: the table is never loaded
 	changes func(*fold.State) []statement // that write what differs from the table
 }
 
@@ -79,14 +73,14 @@ type entity[K, R comparable] struct {
 	ownedSQL     string
 }
 
-// partitioned describes a table whose rows belong to partitions. tag names the column of a field without a tag.
-func partitioned[K, R comparable](name, tag string, rows func(*fold.State) *fold.Table[K, R]) entity[K, R] {
-	return entity[K, R]{table: newTable[K, R](name, true, tag), rows: rows}
+// partitioned describes a table whose rows belong to partitions.
+func partitioned[K, R comparable](name string, rows func(*fold.State) *fold.Table[K, R]) entity[K, R] {
+	return entity[K, R]{table: newTable[K, R](name, true, "id"), rows: rows}
 }
 
 // global describes a table without partitions.
-func global[K, R comparable](name, tag string, rows func(*fold.State) *fold.Table[K, R]) entity[K, R] {
-	return entity[K, R]{table: newTable[K, R](name, false, tag), rows: rows}
+func global[K, R comparable](name string, rows func(*fold.State) *fold.Table[K, R]) entity[K, R] {
+	return entity[K, R]{table: newTable[K, R](name, false, "id"), rows: rows}
 }
 
 // withAllOf adds all rows of the wanted calls and voicemails to the loaded rows. id is the column that names them.

@@ -50,13 +50,13 @@ func Text(name string) Member {
 }
 
 // JSON is appended byte for byte as it is stored.
-func JSON(name string) Member {
-	return Member{name, []uint32{pgtype.JSONOID}, func(b []byte, r *RowWriter, columns [][]byte) []byte {
-		if !r.fits(b, len(columns[0])) {
-			return b
-		}
-		return append(b, columns[0]...)
-	}}
+func JSON(name string) Member { return Member{name, []uint32{pgtype.JSONOID}, appendJSON} }
+
+func appendJSON(b []byte, r *RowWriter, columns [][]byte) []byte {
+	if !r.fits(b, len(columns[0])) {
+		return b
+	}
+	return append(b, columns[0]...)
 }
 
 // Integer is a number of 32 bits.
@@ -124,16 +124,4 @@ func Present(name string) Member {
 func Object(name string, members ...Member) Member {
 	t := NewLayout(members...)
 	return Member{name, t.types, t.append}
-}
-
-// Reference is a typed reference within the page's phone system. Its column is the identifier.
-func Reference(name, to string) Member {
-	opening := append(String([]byte(`{"type":`), to), `,"id":`...)
-	return Member{name, []uint32{pgtype.UUIDOID}, func(b []byte, r *RowWriter, columns [][]byte) []byte {
-		b = append(b, opening...)
-		b = UUID(b, uuid.UUID(columns[0]))
-		b = append(b, `,"phoneSystemId":`...)
-		b = UUID(b, r.System)
-		return append(b, '}')
-	}}
 }

@@ -9,7 +9,7 @@ import (
 
 // Layout is the members of a JSON object, in the order of a statement's columns. It is not changed after [NewLayout].
 type Layout struct {
-	members []member
+	members []member // none: the object is stored
 	types   []uint32 // of all columns
 }
 
@@ -32,6 +32,16 @@ func NewLayout(members ...Member) *Layout {
 	return t
 }
 
+// Stored returns the layout of rows whose first column is a JSON object, which is appended byte for byte. The columns of
+// the other members are not written.
+func Stored(unwritten ...Member) *Layout {
+	t := &Layout{types: []uint32{pgtype.JSONOID}}
+	for _, m := range unwritten {
+		t.types = append(t.types, m.Types...)
+	}
+	return t
+}
+
 // check fails unless the columns are those of the table, by number and type. Text and JSON have the same bytes in both formats, and
 // varchar has those of text.
 func (t *Layout) check(columns []pgconn.FieldDescription) error {
@@ -50,6 +60,9 @@ func (t *Layout) check(columns []pgconn.FieldDescription) error {
 }
 
 func (t *Layout) append(b []byte, r *RowWriter, columns [][]byte) []byte {
+	if len(t.members) == 0 {
+		return appendJSON(b, r, columns)
+	}
 	for i := range t.members {
 		m := &t.members[i]
 		b = append(b, m.opening...)

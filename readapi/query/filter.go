@@ -29,9 +29,7 @@ type Column string
 const (
 	Status      Column = "status"
 	ExtensionID Column = "extension_id"
-	PhoneNumber Column = "phone_number"
 	Number      Column = "number"
-	AgentNumber Column = "agent_number"
 	CallSid     Column = "call_sid"
 	CallLogID   Column = "call_id"
 )

@@ -1,4 +1,5 @@
--- Everything that a retained call refers to. A reference by id is listed if its target exists, a code always. $1 partition, $2 system.
+-- Everything that a retained call refers to. A reference by id is listed if its target exists, a code always. The offset keeps the kind out of
+-- the choice of the index. $1 partition, $2 system.
 with
   member as (
     select m.family, m.key
@@ -18,8 +19,14 @@ with
       null::double precision as score,
       d.updated_at
     from member m
-    join projection.call_group d on d.partition = $1 and d.system_id = $2 and d.id = m.key::uuid
+    cross join lateral (
+      select t.kind, t.name, t.number, t.status, t.updated_at
+      from projection.topology t
+      where t.partition = $1 and t.system_id = $2 and t.id = m.key::uuid
+      offset 0
+    ) d
     where m.family = 'call_group'
+      and d.kind = 'call-group'
     union all
     select
       m.family,
@@ -31,8 +38,14 @@ with
       null,
       d.updated_at
     from member m
-    join projection.extension d on d.partition = $1 and d.system_id = $2 and d.id = m.key::uuid
+    cross join lateral (
+      select t.kind, t.name, t.number, t.status, t.updated_at
+      from projection.topology t
+      where t.partition = $1 and t.system_id = $2 and t.id = m.key::uuid
+      offset 0
+    ) d
     where m.family = 'extension'
+      and d.kind = 'extension'
     union all
     select
       m.family,

@@ -1,7 +1,7 @@
 -- The keys of the analyses of extension $8's calls. page.sql looks up the rows of one page.
 select
   e.created_at,
-  e.analysis_id as id
+  e.id
 from projection.extension_analysis e
 where e.partition = $1
   and e.system_id = $2

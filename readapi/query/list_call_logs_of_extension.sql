@@ -1,7 +1,7 @@
 -- The keys of the calls of extension $8. page.sql looks up the rows of one page.
 select
   e.created_at,
-  e.call_id as id
+  e.id
 from projection.extension_call e
 where e.partition = $1
   and e.system_id = $2

@@ -2,7 +2,8 @@
 -- defined has no row, nor has a code without classification. The global classifications come first: those of the system override them.
 -- $1 partition, $2 system, $3 call groups, $4 extensions, $5 representatives, $6 categories, $7 to $9 overall, employee and customer
 -- sentiments. The keys are arrays, so that the plan probes an index a few times. A join could be planned to read all of the system's rows.
--- Tombstones are probed key by key, which their limit ensures: without statistics, an array could be planned to read all of them.
+-- The offset keeps the kind out of the choice of the index. Tombstones are probed key by key, which their limit ensures: without statistics,
+-- an array could be planned to read all of them.
 with snapshot as materialized ({{snapshot}})
 select
   w.edition,
@@ -15,12 +16,22 @@ select
 from snapshot w
 left join (
   select 'call_group' as family, e.id, null as code, e.name, e.number, null::double precision as score, null::uuid as system_id
-  from projection.call_group e
-  where e.partition = $1 and e.system_id = $2 and e.id = any ($3::uuid[])
+  from (
+    select t.id, t.kind, t.name, t.number
+    from projection.topology t
+    where t.partition = $1 and t.system_id = $2 and t.id = any ($3::uuid[])
+    offset 0
+  ) e
+  where e.kind = 'call-group'
   union all
   select 'extension', e.id, null, e.name, e.number, null, null
-  from projection.extension e
-  where e.partition = $1 and e.system_id = $2 and e.id = any ($4::uuid[])
+  from (
+    select t.id, t.kind, t.name, t.number
+    from projection.topology t
+    where t.partition = $1 and t.system_id = $2 and t.id = any ($4::uuid[])
+    offset 0
+  ) e
+  where e.kind = 'extension'
   union all
   select 'representative', e.id, null, e.name, null, null, null
   from projection.representative e

@@ -139,8 +139,7 @@ func literal(argument any) string {
 	return fmt.Sprintf("'%v'", argument)
 }
 
-const largeTables = "call_log|extension_call|extension_analysis|transcript|transcript_text|recording|analysis|voicemail|" +
-	"phone|phone_number|extension|agent_config|call_group|call_menu"
+const largeTables = "call_log|extension_call|extension_analysis|transcript|transcript_text|recording|analysis|voicemail|topology"
 
 const actualRows = `\b.*\(actual rows=(\d+)(?:\.\d+)? loops=(\d+)\)`
 
@@ -251,7 +250,7 @@ func expectTextBelowLimit(t *testing.T, conn *pgx.Conn, s statement) {
 	}
 }
 
-var reportScan = regexp.MustCompile(`Scan.* on (call_log|transcript_text|call_group|extension|representative|tombstone|classification) .*\(actual rows=(\d+)(?:\.\d+)? loops=(\d+)\)`)
+var reportScan = regexp.MustCompile(`Scan.* on (call_log|transcript_text|topology|representative|tombstone|classification) .*\(actual rows=(\d+)(?:\.\d+)? loops=(\d+)\)`)
 
 // expectScans checks how many scans a statement has, and that none reads more rows than wanted.
 func expectScans(t *testing.T, conn *pgx.Conn, s statement, scans, rows int) {

@@ -29,15 +29,14 @@ const (
 
 func lists(p *Projection) []*List {
 	return []*List{
-		p.Phones(), p.PhoneNumbers(), p.Extensions(), p.AgentConfigs(), p.CallGroups(), p.CallMenus(),
+		p.Topology("phone", ExtensionID), p.Topology("extension", Number), p.Topology("call-menu"),
 		p.CallLogs(), p.CallAnalyses(), p.Voicemails(), p.CallRecordings(),
 	}
 }
 
 func details(p *Projection) []*Detail {
 	return []*Detail{
-		p.Phone(), p.PhoneNumber(), p.Extension(), p.AgentConfig(), p.CallGroup(), p.CallMenu(),
-		p.CallLog(), p.CallAnalysis(), p.Voicemail(), p.CallRecording(),
+		p.TopologyDetail("phone"), p.CallLog(), p.CallAnalysis(), p.Voicemail(), p.CallRecording(),
 	}
 }
 
@@ -195,10 +194,10 @@ func TestList_UnknownFilter(t *testing.T) {
 		list   *List
 		filter Filter
 	}{
-		"column of another list": {p.Phones(), Filter{Exact: []Exact{{Number, "1"}}}},
-		"one known, one not":     {p.Phones(), Filter{Exact: []Exact{{Status, "active"}, {Number, "1"}}}},
-		"the same column twice":  {p.Phones(), Filter{Exact: []Exact{{Status, "active"}, {Status, "inactive"}}}},
-		"narrowed":               {p.Phones(), Filter{Narrowing: narrowed()}},
+		"column of another list": {p.Topology("phone", ExtensionID), Filter{Exact: []Exact{{Number, "1"}}}},
+		"one known, one not":     {p.Topology("phone", ExtensionID), Filter{Exact: []Exact{{Status, "active"}, {Number, "1"}}}},
+		"the same column twice":  {p.Topology("phone", ExtensionID), Filter{Exact: []Exact{{Status, "active"}, {Status, "inactive"}}}},
+		"narrowed":               {p.Topology("phone", ExtensionID), Filter{Narrowing: narrowed()}},
 	} {
 		if sql, _, err := c.list.statement(c.filter); err == nil {
 			t.Errorf("%s: statement = %s, want an error", name, sql)

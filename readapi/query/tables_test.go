@@ -48,7 +48,7 @@ func fill(tb testing.TB, pool *pgxpool.Pool) {
 		 union all
 		 select '`+busyID+`', 'extension', md5('extension' || n)::uuid::text, 400 from generate_series(0, 99) n
 		 union all
-		 select '`+busyID+`', 'call_group', id::text, 400 from (select id from projection.call_group limit 100) g
+		 select '`+busyID+`', 'call_group', id::text, 400 from (select id from projection.topology where kind = 'call-group' limit 100) g
 		 union all
 		 select '`+busyID+`', k, 'code_' || n, 100
 		 from generate_series(0, 6) n, unnest(array['category', 'overall_sentiment', 'employee_sentiment', 'customer_sentiment']) k`)
@@ -90,19 +90,12 @@ func fillCalls(tb testing.TB, pool *pgxpool.Pool) {
 
 func fillDirectory(tb testing.TB, pool *pgxpool.Pool) {
 	tb.Helper()
-	for _, table := range []string{"phone", "phone_number", "extension", "agent_config", "call_group", "call_menu"} {
-		name := "projection." + table
-		execAll(tb, pool, "insert into "+name+" select * from json_populate_record(null::"+name+`, '{
-			"system_id": "`+busyID+`", "id": "7d9f4c1e-0000-4000-8000-000000000001", "version": 1, "partition": 0, "status": "released",
-			"created_at": "2026-03-01T09:30:00Z", "updated_at": "2026-03-01T09:30:00Z", "name": "", "number": "", "phone_number": "",
-			"origin": "managed", "is_primary": false, "hardware": {}, "assigned_phones": [], "members": [], "ring_pattern": "", "choices": [],
-			"direct_extension_dialing": false}')`)
-		execAll(tb, pool, `insert into `+name+`
-			select r.*
-			from `+name+` one, generate_series(1, 10000) n, json_populate_record(one, json_build_object(
-			  'id', gen_random_uuid(), 'status', (array['ready', 'inactive'])[1 + n % 2], 'created_at', '2026-03-01 12:00Z'::timestamptz - n * interval '400 days' / 10000,
-			  'extension_id', gen_random_uuid(), 'phone_number', n, 'number', n, 'agent_number', 1 + n % 900)) r`)
-	}
+	execAll(tb, pool, `insert into projection.topology (
+		   system_id, kind, id, version, status, created_at, updated_at, name, number, extension_id, row, detail)
+		 select '`+busyID+`', kind, gen_random_uuid(), 1, (array['ready', 'inactive'])[1 + n % 2], created_at, created_at, '', n % 900, gen_random_uuid(), '{}', '{}'
+		 from generate_series(1, 10000) n,
+		   unnest(array['phone', 'phone-number', 'extension', 'agent-config', 'call-group', 'call-menu']) kind,
+		   lateral (select '2026-03-01 12:00Z'::timestamptz - n * interval '400 days' / 10000 as created_at) t`)
 	execAll(tb, pool, `insert into projection.classification (system_id, kind, code, version, label, status, updated_at)
 		 select case when s = 0 then '00000000-0000-0000-0000-000000000000' else md5(s::text)::uuid end, k, 'code_' || n, 1, 'Label', 'active', 'epoch'
 		 from generate_series(0, 500) s, generate_series(1, 5) n, unnest(array['category', 'overall_sentiment', 'employee_sentiment', 'customer_sentiment']) k`,

@@ -1,4 +1,4 @@
--- The number of the fold rules: 6. A change of what the fold decides raises it, and needs a rebuild, like any change to these files.
+-- The number of the fold rules: 7. A change of what the fold decides raises it, and needs a rebuild, like any change to these files.
 --
 -- A row that belongs to a phone system has the partition of its events, and every statement about such rows names it: one partition's rows
 -- can be stored apart from the others'. It is the last column of a primary key, and of an index that counts rows without reading them: the

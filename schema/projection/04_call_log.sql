@@ -61,6 +61,6 @@ create table extension_call (
   system_id    uuid        not null,
   extension_id uuid        not null,
   created_at   timestamptz not null,
-  call_id      uuid        not null,
-  primary key (system_id, extension_id, created_at, call_id, partition)
+  id           uuid        not null, -- of the call
+  primary key (system_id, extension_id, created_at, id, partition)
 );

@@ -36,6 +36,6 @@ create table extension_analysis (
   system_id    uuid        not null,
   extension_id uuid        not null,
   created_at   timestamptz not null,
-  analysis_id  uuid        not null,
-  primary key (system_id, extension_id, created_at, analysis_id, partition)
+  id           uuid        not null, -- of the analysis
+  primary key (system_id, extension_id, created_at, id, partition)
 );

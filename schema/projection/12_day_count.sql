@@ -2,7 +2,7 @@
 create table day_count (
   partition smallint not null,
   system_id uuid     not null,
-  list      text     collate "C" not null, -- the table's name
+  list      text     collate "C" not null, -- the table's name, or the kind of topology
   subset    text     collate "C" not null, -- empty: every row; else those of a status, or those that a key narrowed to an extension can read
   day       date     not null,
   count     integer  not null,

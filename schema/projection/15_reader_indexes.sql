@@ -11,23 +11,11 @@ create index if not exists recording_status on recording (system_id, status, cre
   where call_sid is not null and status <> 'unavailable';
 create index if not exists recording_call_sid on recording (system_id, call_sid)
   where call_sid is not null and status <> 'unavailable';
-create index if not exists extension_created on extension (system_id, created_at, id) include (partition);
-create index if not exists extension_status on extension (system_id, status, created_at, id) include (partition);
-create index if not exists extension_number on extension (system_id, number);
-create index if not exists phone_created on phone (system_id, created_at, id) include (partition);
-create index if not exists phone_status on phone (system_id, status, created_at, id) include (partition);
-create index if not exists phone_extension on phone (system_id, extension_id);
-create index if not exists phone_number_created on phone_number (system_id, created_at, id) include (partition);
-create index if not exists phone_number_status on phone_number (system_id, status, created_at, id) include (partition);
-create index if not exists phone_number_number on phone_number (system_id, phone_number);
-create index if not exists agent_config_created on agent_config (system_id, created_at, id) include (partition);
-create index if not exists agent_config_status on agent_config (system_id, status, created_at, id) include (partition);
-create index if not exists agent_config_number on agent_config (system_id, agent_number);
-create index if not exists call_group_created on call_group (system_id, created_at, id) include (partition);
-create index if not exists call_group_status on call_group (system_id, status, created_at, id) include (partition);
-create index if not exists call_group_number on call_group (system_id, number);
-create index if not exists call_menu_created on call_menu (system_id, created_at, id) include (partition);
-create index if not exists call_menu_status on call_menu (system_id, status, created_at, id) include (partition);
+-- One index begins with the kind. The planner would take another one that does for as good, and sort the rows.
+create index if not exists topology_created on topology (system_id, kind, created_at, id) include (partition);
+create index if not exists topology_status on topology (system_id, status, kind, created_at, id) include (partition);
+create index if not exists topology_number on topology (system_id, number);
+create index if not exists topology_extension on topology (system_id, extension_id);
 create index if not exists analysis_created on analysis (system_id, created_at, id) include (partition) where listed;
 create index if not exists analysis_call_sid on analysis (system_id, call_sid) where listed;
 create index if not exists voicemail_created on voicemail (system_id, created_at, id) include (partition);

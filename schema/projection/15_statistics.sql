@@ -1,10 +1,10 @@
 -- The partition follows from the phone system, so it selects nothing more. A planner without statistics takes it for a column of 200
--- values, and the phone system and the status, too. It expects a single row of a phone system, and finds any index good enough that begins
--- with the phone system. Some rows give it statistics of one partition, few phone systems and few statuses; it has no others until
+-- values, and the phone system, the status and the kind, too. It expects a single row of a phone system, and finds any index good enough that begins
+-- with the phone system. Some rows give it statistics of one partition, few phone systems, statuses and kinds; it has no others until
 -- autovacuum first analyzes the table.
 do $$
 declare
-  assumed constant jsonb := '{"partition": 1, "system_id": 16, "status": 4}'; -- how many values a column has
+  assumed constant jsonb := '{"partition": 1, "system_id": 16, "status": 4, "kind": 6}'; -- how many values a column has
   name regclass;
   columns jsonb;
   number integer;

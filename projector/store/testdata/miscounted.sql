@@ -1,17 +1,7 @@
 -- Every counter that differs from what the rows say, as text. Run with the projection on the search path.
 with
   listed (system_id, list, subset, created_at) as (
-    select system_id, 'extension', unnest(array['', nullif(status, '')]), created_at from extension
-    union all
-    select system_id, 'phone', unnest(array['', nullif(status, '')]), created_at from phone
-    union all
-    select system_id, 'phone_number', unnest(array['', nullif(status, '')]), created_at from phone_number
-    union all
-    select system_id, 'agent_config', unnest(array['', nullif(status, '')]), created_at from agent_config
-    union all
-    select system_id, 'call_group', unnest(array['', nullif(status, '')]), created_at from call_group
-    union all
-    select system_id, 'call_menu', unnest(array['', nullif(status, '')]), created_at from call_menu
+    select system_id, kind, unnest(array['', nullif(status, '')]), created_at from topology
     union all
     select system_id, 'voicemail', '', created_at from voicemail
     union all

@@ -1,17 +1,17 @@
 -- Fills the tables that the projector derives from the rows: the calls and analyses of each extension, and the counts per day.
 truncate projection.day_count, projection.extension_call, projection.extension_analysis;
 
-insert into projection.extension_call (partition, system_id, extension_id, created_at, call_id)
+insert into projection.extension_call (partition, system_id, extension_id, created_at, id)
 select partition, system_id, answered_by_extension_id, created_at, id
 from projection.call_log where answered_by_extension_id is not null
 union
 select partition, system_id, from_extension_id, created_at, id
 from projection.call_log where from_extension_id is not null;
 
-insert into projection.extension_analysis (partition, system_id, extension_id, created_at, analysis_id)
+insert into projection.extension_analysis (partition, system_id, extension_id, created_at, id)
 select a.partition, a.system_id, e.extension_id, a.created_at, a.id
 from projection.analysis a
-join projection.extension_call e on e.partition = a.partition and e.system_id = a.system_id and e.call_id = a.call_id
+join projection.extension_call e on e.partition = a.partition and e.system_id = a.system_id and e.id = a.call_id
 where a.listed;
 
 insert into projection.day_count (partition, system_id, list, subset, day, count)
@@ -32,17 +32,7 @@ from (
     select partition, system_id, 'recording' as list, status, created_at
     from projection.recording where call_sid is not null and status <> 'unavailable'
     union all
-    select partition, system_id, 'phone', status, created_at from projection.phone
-    union all
-    select partition, system_id, 'phone_number', status, created_at from projection.phone_number
-    union all
-    select partition, system_id, 'extension', status, created_at from projection.extension
-    union all
-    select partition, system_id, 'agent_config', status, created_at from projection.agent_config
-    union all
-    select partition, system_id, 'call_group', status, created_at from projection.call_group
-    union all
-    select partition, system_id, 'call_menu', status, created_at from projection.call_menu
+    select partition, system_id, kind, status, created_at from projection.topology
   ) listed, lateral (values (''), (status)) s (subset)
 ) every
 group by partition, system_id, list, subset, day;
