@@ -114,6 +114,14 @@ func TestNodes_WorkerFrozen(t *testing.T) {
 	worker := h.postgres.workers.Servers[0]
 	here, elsewhere := h.systemsByNode(h.load.systems(), worker.Port())
 	thaw := freezePostgres(t, schematest.OpenPool(t, worker.URL(liveDatabase)))
+	// Until the reader knows that the worker is silent, requests for its partitions hold connections that others need.
+	h.requireStatus(c, here[0], http.StatusServiceUnavailable)
+	eventstest.Eventually(t, "the reader answers for the other worker", func() bool {
+		return !slices.ContainsFunc(elsewhere, func(system uuid.UUID) bool {
+			got, err := h.extensions(c, system)
+			return err != nil || got.status != http.StatusOK
+		})
+	})
 	for range 3 {
 		for _, system := range elsewhere {
 			h.requireStatus(c, system, http.StatusOK)
@@ -204,10 +212,14 @@ func (h *harness) awaitPositions(systems []uuid.UUID) {
 	}
 }
 
-// requireStatus requests the extensions of a phone system.
+// extensions requests the extensions of a phone system.
+func (h *harness) extensions(c *clients, system uuid.UUID) (response, error) {
+	return c.client.get(h.tb.Context(), *h.readers[0].url.Load()+"/"+system.String()+"/extensions", h.keys.systems[system], "")
+}
+
 func (h *harness) requireStatus(c *clients, system uuid.UUID, want int) {
 	h.tb.Helper()
-	got, err := c.client.get(h.tb.Context(), *h.readers[0].url.Load()+"/"+system.String()+"/extensions", h.keys.systems[system], "")
+	got, err := h.extensions(c, system)
 	if err != nil || got.status != want {
 		h.tb.Errorf("status = %d, %v, want %d: %s", got.status, err, want, got.body)
 	}
