@@ -19,7 +19,6 @@ import (
 	"callboard/projector/ingest"
 	"callboard/projector/webhook/egress"
 	"callboard/projector/webhook/registry"
-	"callboard/projector/webhook/vault"
 )
 
 type webhooksAddCommand struct {
@@ -72,7 +71,7 @@ func (c *webhooksAddCommand) candidate() (registry.Candidate, error) {
 	if err != nil {
 		return registry.Candidate{}, err
 	}
-	sealer, err := vault.New(c.Key.Keys...)
+	sealer, err := webhook.NewVault(c.Key.Keys...)
 	if err != nil {
 		return registry.Candidate{}, err
 	}

@@ -12,7 +12,6 @@ import (
 	"callboard/internal/run"
 	"callboard/internal/run/setting"
 	"callboard/projector/webhook/registry"
-	"callboard/projector/webhook/vault"
 )
 
 // endpointChange holds what commands that change an endpoint have in common.
@@ -118,7 +117,7 @@ type rotated struct {
 
 // Run replaces an endpoint's secret.
 func (c *webhooksRotateCommand) Run(ctx context.Context, streams run.Streams) error {
-	sealer, err := vault.New(c.Key.Keys...)
+	sealer, err := webhook.NewVault(c.Key.Keys...)
 	if err != nil {
 		return err
 	}

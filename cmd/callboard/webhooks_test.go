@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"callboard/events/eventstest"
 	"callboard/events/webhook"
 	"callboard/projector/webhook/registry"
-	"callboard/projector/webhook/vault/vaulttest"
 )
 
 // hookURL has a query, which no command prints.
@@ -96,7 +96,7 @@ func (f webhooksFixture) deliveries(id string, args ...string) []deliveryRecord 
 // register registers an endpoint of the phone system.
 func (f webhooksFixture) register() string {
 	f.Helper()
-	v := vaulttest.New(f, bytes.Repeat([]byte("w"), 32))
+	v := eventstest.NewVault(f, bytes.Repeat([]byte("w"), 32))
 	r := registry.New(f.database.RolePool(f, "callboard_operator"), "test")
 	c, err := registry.NewCandidate("CRM", hookURL, registry.Target{Kind: registry.System, ID: uuid.MustParse(systemID)}, webhook.Kinds(), 8, v)
 	if err == nil {

@@ -16,9 +16,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"callboard/events/webhook"
 	"callboard/internal/run"
 	"callboard/internal/run/setting"
-	"callboard/projector/webhook/vault"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
 	"callboard/schema/cluster"
@@ -132,16 +132,16 @@ func (d *directory) cursorKey() setting.Secret {
 }
 
 // webhookKeys returns none if the file is damaged. The sender reports that.
-func (d *directory) webhookKeys() []vault.Key {
+func (d *directory) webhookKeys() []webhook.Key {
 	secret, err := access.DecodeSecret(d.hooks)
 	if err != nil {
 		return nil
 	}
-	key, err := vault.NewKey(secret)
+	key, err := webhook.NewKey(secret)
 	if err != nil {
 		return nil
 	}
-	return []vault.Key{key}
+	return []webhook.Key{key}
 }
 
 // audioURL returns the URL of the directory with the recordings' audio.

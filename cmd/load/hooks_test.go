@@ -19,10 +19,8 @@ import (
 
 	"callboard/events"
 	"callboard/events/eventstest"
-	event "callboard/events/webhook"
+	"callboard/events/webhook"
 	"callboard/projector/webhook/registry"
-	"callboard/projector/webhook/vault"
-	"callboard/projector/webhook/vault/vaulttest"
 	"callboard/schema/schematest"
 )
 
@@ -30,7 +28,7 @@ import (
 type hooks struct {
 	*installation
 	registry *registry.Registry
-	vault    *vault.Vault
+	vault    *webhook.Vault
 	systems  []uuid.UUID
 	receiver *httptest.Server
 	ca       string // a file
@@ -53,7 +51,7 @@ func newHooks(i *installation, endpoints int, behaviour func(n int) string) *hoo
 	i.Helper()
 	operator := schematest.OpenPool(i, i.postgres.UserURL("callboard_operator", i.password, i.database))
 	h := &hooks{installation: i, registry: registry.New(operator, "load"), at: make(map[string]time.Time)}
-	h.vault = vaulttest.New(i, i.secret)
+	h.vault = eventstest.NewVault(i, i.secret)
 	h.receiver = eventstest.StartTLS(i, http.HandlerFunc(h.receive), eventstest.WithHTTP2)
 	h.ca = filepath.Join(i.TempDir(), "ca.pem")
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.receiver.Certificate().Raw})
@@ -75,7 +73,7 @@ func (h *hooks) register(behaviour string) {
 		h.Fatal(err)
 	}
 	url := fmt.Sprintf("%s/%d/%s", h.receiver.URL, len(h.systems), behaviour)
-	c, err := registry.NewCandidate("load", url, registry.Target{Kind: registry.System, ID: system}, event.Kinds(), 8, h.vault)
+	c, err := registry.NewCandidate("load", url, registry.Target{Kind: registry.System, ID: system}, webhook.Kinds(), 8, h.vault)
 	if err == nil {
 		err = h.registry.Register(h.Context(), c)
 	}

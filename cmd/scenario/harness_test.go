@@ -17,10 +17,9 @@ import (
 	"callboard/events"
 	eventsaudit "callboard/events/audit"
 	"callboard/events/eventstest"
+	"callboard/events/webhook"
 	projectoraudit "callboard/projector/audit"
 	"callboard/projector/projectortest"
-	"callboard/projector/webhook/vault"
-	"callboard/projector/webhook/vault/vaulttest"
 	"callboard/readapi"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
@@ -37,7 +36,7 @@ type harness struct {
 
 	peppers  []access.Pepper
 	registry *access.Registry
-	vault    *vault.Vault // of webhook secrets
+	vault    *webhook.Vault // of webhook secrets
 	api      *httptest.Server
 	audioDir string // of the recordings' audio
 	log      *eventstest.LogBuffer
@@ -47,7 +46,7 @@ type harness struct {
 
 func newHarness(t *testing.T, options ...projectortest.Option) *harness {
 	t.Helper()
-	h := &harness{Harness: projectortest.NewHarness(t, options...), peppers: []access.Pepper{newPepper(t)}, vault: vaulttest.New(t, newSecret()), audioDir: t.TempDir(), log: &eventstest.LogBuffer{}}
+	h := &harness{Harness: projectortest.NewHarness(t, options...), peppers: []access.Pepper{newPepper(t)}, vault: eventstest.NewVault(t, newSecret()), audioDir: t.TempDir(), log: &eventstest.LogBuffer{}}
 	h.registry = access.NewRegistry(h.Database.RolePool(h, "callboard_operator"), h.peppers[0])
 	if _, err := h.JetStream.CreateStream(t.Context(), eventsaudit.StreamConfig(1)); err != nil {
 		t.Fatal(err)

@@ -23,12 +23,11 @@ import (
 
 	"callboard/events"
 	"callboard/events/eventstest"
-	event "callboard/events/webhook"
+	"callboard/events/webhook"
 	"callboard/projector/projectortest"
-	"callboard/projector/webhook"
 	"callboard/projector/webhook/egress"
-	"callboard/projector/webhook/fanout"
 	"callboard/projector/webhook/registry"
+	"callboard/projector/webhook/sender"
 	"callboard/readapi/access"
 	"callboard/schema/cluster"
 	"callboard/schema/schematest"
@@ -41,7 +40,7 @@ const requestTimeout = 3 * time.Minute
 type follower struct {
 	*harness
 	key      access.Key
-	secret   event.Secret
+	secret   webhook.Secret
 	verifier *standard.Webhook // of another maker
 	receiver *httptest.Server
 
@@ -51,14 +50,14 @@ type follower struct {
 }
 
 // startFollower registers an endpoint of a phone system, and starts its receiver and a sender. A sender without a gate sends at once.
-func (h *harness) startFollower(system uuid.UUID, gate *fanout.Gate) *follower {
+func (h *harness) startFollower(system uuid.UUID, gate *sender.Gate) *follower {
 	h.Helper()
 	f := &follower{harness: h, key: h.systemKey(system), got: map[string]int{}}
 	f.receiver = eventstest.StartTLS(h, http.HandlerFunc(f.receive))
 	f.register(system)
 	roots := x509.NewCertPool()
 	roots.AddCert(f.receiver.Certificate())
-	sender := webhook.New(webhook.Config{
+	sender := sender.New(sender.Config{
 		Database: h.Database.RolePool(h, "callboard_webhooks"), NATS: h.JetStream.Conn(), Gate: gate, Vault: h.vault, Timeout: requestTimeout,
 		Client: egress.New(egress.Config{
 			Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots, Version: "test",
@@ -74,7 +73,7 @@ func (h *harness) startFollower(system uuid.UUID, gate *fanout.Gate) *follower {
 func (f *follower) register(system uuid.UUID) {
 	f.Helper()
 	r := registry.New(f.Database.RolePool(f, "callboard_operator"), "scenario")
-	c, err := registry.NewCandidate("CRM", f.receiver.URL, registry.Target{Kind: registry.System, ID: system}, event.Kinds(), 8, f.vault)
+	c, err := registry.NewCandidate("CRM", f.receiver.URL, registry.Target{Kind: registry.System, ID: system}, webhook.Kinds(), 8, f.vault)
 	if err == nil {
 		err = r.Register(f.Context(), c)
 	}
@@ -101,9 +100,9 @@ func (f *follower) receive(_ http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = f.verifier.Verify(body, r.Header)
 	}
-	var e event.Event
+	var e webhook.Event
 	if err == nil {
-		e, err = event.Verify([]event.Secret{f.secret}, r.Header, body, time.Now())
+		e, err = webhook.Verify([]webhook.Secret{f.secret}, r.Header, body, time.Now())
 	}
 	if err != nil {
 		f.fail("request: " + err.Error())
@@ -122,26 +121,26 @@ func (f *follower) fail(text string) {
 	f.errs = append(f.errs, text)
 }
 
-func (f *follower) follow(e event.Event) {
+func (f *follower) follow(e webhook.Event) {
 	base := f.url("/" + e.Data.PhoneSystemID.String())
 	switch e.Type {
-	case event.CallEnded:
+	case webhook.CallEnded:
 		f.want(base+"/call-logs?callSid="+e.Data.CallSid, func(b body) bool { return b.Total == 1 })
-	case event.RecordingAvailable:
+	case webhook.RecordingAvailable:
 		f.want(base+"/recordings/"+e.Data.RecordingSid, func(b body) bool { return b.Status == "ready" })
 		f.want(base+"/recordings/"+e.Data.RecordingSid+"/url", func(b body) bool { return f.audio(b.URL) })
-	case event.TranscriptionCompleted:
+	case webhook.TranscriptionCompleted:
 		path := "/call-logs/" + e.Data.CallLogID.String()
 		if e.Data.VoicemailID != uuid.Nil {
 			path = "/voicemails/" + e.Data.VoicemailID.String()
 		}
 		f.want(base+path, func(b body) bool { return b.TranscriptionStatus == "completed" && b.TranscribedText != "" })
-	case event.VoicemailCreated:
+	case webhook.VoicemailCreated:
 		f.want(base+"/voicemails/"+e.Data.VoicemailID.String(), func(b body) bool { return b.ID == e.Data.VoicemailID.String() })
-	case event.AnalysisCompleted:
+	case webhook.AnalysisCompleted:
 		f.want(base+"/call-analyses?callSid="+e.Data.CallSid, func(b body) bool { return b.Total == 1 })
 		f.want(base+"/call-analyses?callLogId="+e.Data.CallLogID.String(), func(b body) bool { return b.Total == 1 })
-	case event.Test:
+	case webhook.Test:
 		f.fail("a test, want none")
 	}
 }
@@ -187,7 +186,7 @@ func (f *follower) fetch(address string, header http.Header) (*http.Response, er
 
 // followCalls publishes calls with all that becomes fetchable of them. Every fetch that an event asks for succeeds at once, and each event
 // is sent once.
-func followCalls(h *harness, gate *fanout.Gate, calls int) {
+func followCalls(h *harness, gate *sender.Gate, calls int) {
 	h.Helper()
 	system := uuid.New()
 	h.storeAudio("a.wav", fullAudio)
@@ -242,7 +241,7 @@ func TestWebhooks_DelayedReplica(t *testing.T) {
 	h := newHarness(t, func(p *projectortest.Harness) { p.Database = schematest.NewWithSettings(t, nil) })
 	standby := schematest.NewStandby(t, h.Database.Cluster().URL("postgres"),
 		map[string]string{"recovery_min_apply_delay": "2s", "max_connections": "200"})
-	gate := fanout.NewGate(fanout.GateConfig{Log: zerolog.Nop(), Databases: func() ([]*pgx.ConnConfig, error) {
+	gate := sender.NewGate(sender.GateConfig{Log: zerolog.Nop(), Databases: func() ([]*pgx.ConnConfig, error) {
 		config, err := pgx.ParseConfig(replicaURL(h, standby, "callboard_webhooks"))
 		return []*pgx.ConnConfig{config}, err
 	}})

@@ -18,14 +18,14 @@ func importRules() map[string][]string {
 		"cmd":      {"cmd", "deploy", "events", "internal", "projector", "readapi", "schema"},
 		"deploy":   {},
 		"events":   {"events"},
-		"internal": {"events", "internal", "projector/webhook/vault", "readapi/access", "readapi/audio", "readapi/seal", "schema"},
+		"internal": {"events", "internal", "readapi/access", "readapi/audio", "readapi/seal", "schema"},
 		"schema":   {"schema"},
 		"readapi":  {"events", "readapi", "schema"},
 
 		"projector":                {"events", "projector", "schema"},
 		"projector/fold":           {"events"},
 		"projector/store":          {"events", "projector/fold", "schema"},
-		"projector/webhook":        {"events/webhook", "projector/lock", "projector/retry", "projector/webhook", "schema"},
+		"projector/webhook":        {"events/webhook", "projector/retry", "projector/webhook", "schema"},
 		"projector/webhook/egress": {},
 
 		// Harnesses of tests.

@@ -14,13 +14,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
+	"callboard/events/webhook"
 	"callboard/internal/run"
 	"callboard/internal/run/connection"
 	"callboard/internal/run/setting"
-	"callboard/projector/webhook"
 	"callboard/projector/webhook/egress"
-	"callboard/projector/webhook/fanout"
-	"callboard/projector/webhook/vault"
+	"callboard/projector/webhook/sender"
 	"callboard/schema"
 )
 
@@ -41,7 +40,7 @@ type Config struct {
 	NATS     connection.NATSConfig
 	Postgres setting.URL       // the primary
 	Session  map[string]string // additional settings of the database sessions
-	Keys     []vault.Key       // the current one first
+	Keys     []webhook.Key     // the current one first
 	Admin    net.Listener
 	PProf    bool // serve profiles on the admin listener
 	Log      zerolog.Logger
@@ -58,7 +57,7 @@ const connections = 8
 //	pool ──┘
 func Run(ctx context.Context, c Config) error {
 	defer func() { _ = c.Admin.Close() }() // where no actor has served it
-	sealed, err := vault.New(c.Keys...)
+	sealed, err := webhook.NewVault(c.Keys...)
 	if err != nil {
 		return err
 	}
@@ -81,9 +80,9 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer pool.Close()
-	sender := webhook.New(webhook.Config{
+	sender := sender.New(sender.Config{
 		Database: pool, NATS: nats.JetStream.Conn(), Gate: c.gate(), Vault: sealed, InFlight: c.InFlight,
-		Schedule: webhook.Schedule{Retries: c.Retries, GiveUp: c.GiveUp},
+		Schedule: sender.Schedule{Retries: c.Retries, GiveUp: c.GiveUp},
 		Client: egress.New(egress.Config{
 			Networks: c.Targets.AllowNetworks, Ports: c.Targets.Ports, Roots: roots, Timeout: c.Timeout, Version: run.ReadBuild().Version,
 		}),
@@ -99,7 +98,7 @@ func Run(ctx context.Context, c Config) error {
 }
 
 // readiness does not ask for NATS, which only wakes the sender: without it webhooks are sent some 250 ms later.
-func readiness(running context.Context, sender *webhook.Sender, nats *connection.NATS) func(context.Context) error {
+func readiness(running context.Context, sender *sender.Sender, nats *connection.NATS) func(context.Context) error {
 	return func(context.Context) error {
 		switch {
 		case running.Err() != nil:
@@ -149,11 +148,11 @@ func session(additional map[string]string) map[string]string {
 }
 
 // gate returns nil where readers use the primary.
-func (c Config) gate() *fanout.Gate {
+func (c Config) gate() *sender.Gate {
 	if len(c.ReadURLs) == 0 {
 		return nil
 	}
-	return fanout.NewGate(fanout.GateConfig{Databases: c.readers, Log: c.Log})
+	return sender.NewGate(sender.GateConfig{Databases: c.readers, Log: c.Log})
 }
 
 // readers returns how to connect to the databases of readers, with the passwords that the files have now.

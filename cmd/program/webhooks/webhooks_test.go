@@ -15,9 +15,9 @@ import (
 	"callboard/cmd/program/webhooks"
 	"callboard/cmd/programtest"
 	"callboard/events/eventstest"
+	"callboard/events/webhook"
 	"callboard/internal/run/connection"
 	"callboard/internal/run/setting"
-	"callboard/projector/webhook/vault"
 	"callboard/schema/schematest"
 )
 
@@ -85,11 +85,11 @@ func TestRun_Refused(t *testing.T) {
 func config(t *testing.T, database *schematest.Database) webhooks.Config {
 	t.Helper()
 	admin := programtest.Listen(t)
-	key, err := vault.NewKey(bytes.Repeat([]byte{'k'}, vault.MinSecret))
+	key, err := webhook.NewKey(bytes.Repeat([]byte{'k'}, webhook.MinKeyBytes))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return webhooks.Config{
-		Postgres: programtest.Setting(t, setting.NewPostgresURL, database.RoleURL("callboard_webhooks")), Keys: []vault.Key{key}, Admin: admin, Log: zerolog.Nop(),
+		Postgres: programtest.Setting(t, setting.NewPostgresURL, database.RoleURL("callboard_webhooks")), Keys: []webhook.Key{key}, Admin: admin, Log: zerolog.Nop(),
 	}
 }

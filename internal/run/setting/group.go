@@ -3,7 +3,7 @@ package setting
 import (
 	"net/netip"
 
-	"callboard/projector/webhook/vault"
+	"callboard/events/webhook"
 	"callboard/readapi/access"
 )
 
@@ -34,7 +34,7 @@ type Pepper struct {
 
 // WebhookKey holds the keys that encrypt the signing secrets of webhook endpoints.
 type WebhookKey struct {
-	Keys []vault.Key `name:"webhook-key" type:"webhook-keys" setting:"" secret:"" missing:"set it to 32 random bytes in base64, the same for webhooks and for 'callboard webhooks'; generate them with 'openssl rand -base64 32'" placeholder:"BASE64,..." help:"The key that encrypts the signing secrets of webhook endpoints. While it is being replaced: several, the current one first. Do not put it on the command line."`
+	Keys []webhook.Key `name:"webhook-key" type:"webhook-keys" setting:"" secret:"" missing:"set it to 32 random bytes in base64, the same for webhooks and for 'callboard webhooks'; generate them with 'openssl rand -base64 32'" placeholder:"BASE64,..." help:"The key that encrypts the signing secrets of webhook endpoints. While it is being replaced: several, the current one first. Do not put it on the command line."`
 }
 
 // WebhookTargets says which addresses webhooks may be sent to.

@@ -16,7 +16,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"callboard/events/webhook"
-	"callboard/projector/webhook/vault"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
 	"callboard/readapi/seal"
@@ -55,7 +54,7 @@ func (r *reader) mappers() []kong.Option {
 		"ports":           list[uint16](within("port", parsePort)),
 		"postgres-url":    only(NewPostgresURL),
 		"postgres-urls":   only(parsePostgresURLs),
-		"webhook-keys":    list[vault.Key](only(decoded(vault.NewKey))),
+		"webhook-keys":    list[webhook.Key](only(decoded(webhook.NewKey))),
 		"webhook-secrets": list[webhook.Secret](only(webhook.ParseSecret)),
 	} {
 		options = append(options, kong.NamedMapper(name, mapper{r, parse}))

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"callboard/events/webhook"
-	"callboard/projector/webhook/vault"
 )
 
 // Candidate is an endpoint that is not registered yet, with its secret.
@@ -18,13 +17,13 @@ type Candidate struct {
 	id       uuid.UUID
 	settings settings
 	secret   uuid.UUID
-	sealed   vault.Sealed
+	sealed   webhook.Sealed
 	plain    webhook.Secret
 }
 
 // NewCandidate returns a candidate with a new secret, sealed by the vault. The URL is one that was checked. The error
 // is an [*InvalidError].
-func NewCandidate(name, url string, target Target, kinds []webhook.Kind, concurrency int, v *vault.Vault) (Candidate, error) {
+func NewCandidate(name, url string, target Target, kinds []webhook.Kind, concurrency int, v *webhook.Vault) (Candidate, error) {
 	c := Candidate{
 		id: uuid.New(), secret: uuid.New(), plain: webhook.NewSecret(),
 		settings: settings{Name: strings.TrimSpace(name), URL: url, Target: target, Kinds: kinds, Concurrency: concurrency, State: Adding},

@@ -9,7 +9,6 @@ import (
 
 	"callboard/events/webhook"
 	"callboard/projector/webhook/registry"
-	"callboard/projector/webhook/vault"
 )
 
 func TestRegister_ThenActivate(t *testing.T) {
@@ -48,7 +47,7 @@ func TestRegister_SealsTheSecret(t *testing.T) {
 	c := h.candidate(registry.Target{Kind: registry.System, ID: h.system})
 	h.Must(h.Register(t.Context(), c))
 	var id uuid.UUID
-	var sealed vault.Sealed
+	var sealed webhook.Sealed
 	h.Must(h.Super.QueryRow(t.Context(), "select id, key_id, sealed from webhook.secret where endpoint_id = $1", c.ID()).Scan(&id, &sealed.KeyID, &sealed.Data))
 	plain, err := h.vault.Open(c.ID(), id, sealed)
 	if err != nil || string(plain) != c.Secret().Reveal() {

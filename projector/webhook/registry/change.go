@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"callboard/events/webhook"
-	"callboard/projector/webhook/vault"
 )
 
 // The limits of an endpoint's requests at once.
@@ -315,7 +314,7 @@ type rotation struct {
 
 // Rotate gives an endpoint a new secret, sealed by the vault. The former ones expire after the overlap, and at once if
 // it is zero.
-func (r *Registry) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duration, v *vault.Vault) (webhook.Secret, error) {
+func (r *Registry) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duration, v *webhook.Vault) (webhook.Secret, error) {
 	if overlap < 0 || overlap > maxOverlap {
 		return webhook.Secret{}, &InvalidError{fmt.Sprintf("the overlap must be from 0s to %gh", maxOverlap.Hours())}
 	}

@@ -9,10 +9,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"callboard/events/eventstest"
 	"callboard/events/webhook"
 	"callboard/projector/webhook/registry"
-	"callboard/projector/webhook/vault"
-	"callboard/projector/webhook/vault/vaulttest"
 	"callboard/schema/schematest"
 )
 
@@ -29,7 +28,7 @@ func stream() uuid.UUID { return uuid.MustParse("00000000-0000-4000-8000-0000000
 type harness struct {
 	schematest.Test
 	operator *pgxpool.Pool
-	vault    *vault.Vault
+	vault    *webhook.Vault
 	*registry.Registry
 	system uuid.UUID
 }
@@ -40,7 +39,7 @@ func newHarness(t *testing.T) *harness {
 	test := schematest.NewTest(t, schematest.New(t))
 	operator := test.Database.RolePool(t, "callboard_operator")
 	h := &harness{
-		Test: test, operator: operator, vault: vaulttest.New(t, bytes.Repeat([]byte("k"), 32)),
+		Test: test, operator: operator, vault: eventstest.NewVault(t, bytes.Repeat([]byte("k"), 32)),
 		Registry: registry.New(operator, "ada"), system: uuid.New(),
 	}
 	h.addSystem(h.system, uuid.New())

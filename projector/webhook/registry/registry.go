@@ -18,7 +18,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/events/webhook"
-	"callboard/projector/webhook/fanout"
 )
 
 // Registry registers endpoints and changes them for one person. It is safe for concurrent use.
@@ -68,10 +67,17 @@ func (r *Registry) change(ctx context.Context, id uuid.UUID, work func(tx pgx.Tx
 	})
 }
 
+// The keys of the advisory lock that a fan-out holds shared. A command that determines from which sequence on an
+// endpoint gets events holds it exclusively, so that no fan-out creates deliveries for the endpoint meanwhile.
+const (
+	FanOutLockClass = 0x686f6f6b
+	FanOutLock      = -1
+)
+
 // excludeFanOuts waits until the running fan-outs have ended. The next one begins after the transaction and sees its
 // changes.
 func excludeFanOuts(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock($1, $2)", fanout.LockClass, fanout.ActivationLock); err != nil {
+	if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock($1, $2)", FanOutLockClass, FanOutLock); err != nil {
 		return fmt.Errorf("wait for the fan-outs: %w", err)
 	}
 	return nil

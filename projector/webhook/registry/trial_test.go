@@ -10,7 +10,6 @@ import (
 	"callboard/events/eventstest"
 	"callboard/events/webhook"
 	"callboard/projector/webhook/registry"
-	"callboard/projector/webhook/vault"
 )
 
 // answerTests answers the next test as a sender does, and calls check with its id.
@@ -64,7 +63,7 @@ func TestTryCandidate(t *testing.T) {
 	c := h.candidate(registry.Target{Kind: registry.System, ID: h.system})
 	wait := h.answerTests(200, func(id uuid.UUID) {
 		var secret uuid.UUID
-		var sealed vault.Sealed
+		var sealed webhook.Sealed
 		err := h.Super.QueryRow(context.Background(), "select secret_id, sealed, key_id from webhook.test").Scan(&secret, &sealed.Data, &sealed.KeyID)
 		if err != nil {
 			t.Error(err)

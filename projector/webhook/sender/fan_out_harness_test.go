@@ -1,4 +1,4 @@
-package fanout_test
+package sender_test
 
 import (
 	"context"
@@ -10,32 +10,30 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/events/eventstest"
-	"callboard/projector/webhook/fanout"
+	"callboard/projector/webhook/sender"
 	"callboard/schema/schematest"
 )
-
-func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
 
 // fixture is a database with phone systems, and a fan-out in it.
 type fixture struct {
 	schematest.Test
-	*fanout.FanOut
+	*sender.FanOut
 }
 
 // The streams of the tests.
 const (
-	streamID      = "00000000-0000-4000-8000-00000000000a"
-	otherStreamID = "00000000-0000-4000-8000-00000000000b"
+	streamA = "00000000-0000-4000-8000-00000000000a"
+	streamB = "00000000-0000-4000-8000-00000000000b"
 )
 
 // id returns the n-th id.
 func id(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)) }
 
 // newFixture creates the phone systems 1 to 3. 1 and 2 are in partition 0, 3 is in partition 1.
-func newFixture(t *testing.T, gate *fanout.Gate) *fixture {
+func newFixture(t *testing.T, gate *sender.Gate) *fixture {
 	t.Helper()
 	f := &fixture{Test: schematest.NewTest(t, schematest.New(t))}
-	f.FanOut = fanout.New(f.Database.RolePool(t, "callboard_webhooks"), gate)
+	f.FanOut = sender.NewFanOut(f.Database.RolePool(t, "callboard_webhooks"), gate)
 	f.Exec(`insert into projection.phone_system (partition, id, version, name) values (0, $1, 1, 'A'), (0, $2, 1, 'B'), (1, $3, 1, 'C')`, id(1), id(2), id(3))
 	return f
 }
@@ -44,7 +42,7 @@ func newFixture(t *testing.T, gate *fanout.Gate) *fixture {
 func (f *fixture) endpoint(n int, grant string, target uuid.UUID, from int, kinds ...string) {
 	f.Helper()
 	f.Exec(`insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state, stream, from_sequence)
-		values ($1, 'n', 'https://example.com', $2, $3, $4, 'active', '`+streamID+`', $5)`, id(100+n), kinds, grant, target, from)
+		values ($1, 'n', 'https://example.com', $2, $3, $4, 'active', '`+streamA+`', $5)`, id(100+n), kinds, grant, target, from)
 }
 
 // write writes a notice, the floor and the position, as a commit does.
@@ -52,18 +50,18 @@ func write(ctx context.Context, db *pgxpool.Pool, partition, sequence, ordinal i
 	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `
 			insert into webhook.notice (stream, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
-			values ('`+streamID+`', $1, $2, $3, $4, $5, $6, 'CA1', now())`,
+			values ('`+streamA+`', $1, $2, $3, $4, $5, $6, 'CA1', now())`,
 			partition, sequence, ordinal, fmt.Sprintf("evt_%d_%d", sequence, ordinal), kind, system)
 		if err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `
-			insert into webhook.floor values ('`+streamID+`', $1, $2)
+			insert into webhook.floor values ('`+streamA+`', $1, $2)
 			on conflict (stream, partition) do update set sequence = greatest(floor.sequence, excluded.sequence)`, partition, sequence)
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, applySQL, partition, streamID, sequence)
+		_, err = tx.Exec(ctx, applySQL, partition, streamA, sequence)
 		return err
 	})
 }
@@ -82,7 +80,7 @@ func (f *fixture) notice(partition, sequence, ordinal int, system uuid.UUID, kin
 }
 
 // step fans out until nothing is left, and returns the sum of the results.
-func (f *fixture) step() (sum fanout.Result) {
+func (f *fixture) step() (sum sender.FanOutResult) {
 	f.Helper()
 	for {
 		r, err := f.Step(f.Context())

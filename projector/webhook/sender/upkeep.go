@@ -1,4 +1,4 @@
-package webhook
+package sender
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-
-	"callboard/projector/webhook/fanout"
 )
 
 const (
@@ -187,7 +185,7 @@ func (s *Sender) measure(ctx context.Context) error {
 	for state, n := range map[string]int64{"adding": adding, "active": active, "paused": paused, "disabled": stopped} {
 		s.metrics.endpoints.WithLabelValues(state).Set(float64(n))
 	}
-	since, err := fanout.New(s.config.Database, nil).HeldSince(ctx)
+	since, err := newFanOut(s.config.Database, nil).heldSince(ctx)
 	if err != nil {
 		return err
 	}

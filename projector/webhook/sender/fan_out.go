@@ -1,12 +1,4 @@
-// Package fanout turns notices into deliveries: one for each endpoint whose target covers the notice's phone system.
-//
-//	notices of a partition ──> cursor ──> released? ──> deliveries of endpoints
-//	                                        gate
-//
-// A cursor per partition tells up to which sequence that has happened. Several senders share the partitions: each step
-// takes the cursors that no other transaction has locked. A notice is released when every database that readers use has
-// the rows of which it tells.
-package fanout
+package sender
 
 import (
 	"context"
@@ -21,17 +13,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"callboard/projector/webhook/registry"
 	"callboard/schema"
 )
 
 const (
-	// LockClass is the first key of the advisory lock that a step holds shared. A command that determines from which
-	// sequence on an endpoint gets events holds it exclusively, so that no step creates deliveries for the endpoint
-	// meanwhile.
-	LockClass = 0x686f6f6b
-	// ActivationLock is its second key.
-	ActivationLock = -1
-
 	// maxNotices is about how many notices of a partition one transaction takes, and maxCursors of how many partitions.
 	maxNotices = 500
 	maxCursors = 16
@@ -57,18 +43,28 @@ var (
 	spanSQL string
 )
 
-// FanOut creates deliveries. It is for one goroutine.
-type FanOut struct {
+// fanOut turns notices into deliveries: one for each endpoint whose target covers the notice's phone system. It is for
+// one goroutine.
+//
+//	notices of a partition ──> cursor ──> released? ──> deliveries of endpoints
+//	                                        gate
+//
+// A cursor per partition tells up to which sequence that has happened. Several senders share the partitions: each step
+// takes the cursors that no other transaction has locked. A notice is released when every database that readers use has
+// the rows of which it tells.
+type fanOut struct {
 	database *pgxpool.Pool
 	gate     *Gate // nil: readers use the database itself
 	nodes    schema.Nodes
 }
 
-// New returns a fan-out in the primary database, as callboard_webhooks.
-func New(database *pgxpool.Pool, gate *Gate) *FanOut { return &FanOut{database: database, gate: gate} }
+// newFanOut returns a fan-out in the primary database, as callboard_webhooks.
+func newFanOut(database *pgxpool.Pool, gate *Gate) *fanOut {
+	return &fanOut{database: database, gate: gate}
+}
 
-// Result is what a step did.
-type Result struct {
+// fanOutResult is what a step did.
+type fanOutResult struct {
 	Notices    int
 	Deliveries int
 	Skipped    int         // notices of phone systems that don't exist
@@ -76,41 +72,41 @@ type Result struct {
 	More       bool        // there are more released notices
 }
 
-// Step fans out released notices, in one transaction.
-func (f *FanOut) Step(ctx context.Context) (Result, error) {
+// step fans out released notices, in one transaction.
+func (f *fanOut) step(ctx context.Context) (fanOutResult, error) {
 	nodes, err := f.nodes.Exist(ctx, f.database)
 	if err != nil {
-		return Result{}, err
+		return fanOutResult{}, err
 	}
 	var released []Position
 	gated := nodes || f.gate != nil
 	if gated {
-		held, err := f.HeldSince(ctx)
+		held, err := f.heldSince(ctx)
 		if err != nil || held == nil {
-			return Result{}, err
+			return fanOutResult{}, err
 		}
 		if released, err = f.released(ctx); err != nil {
-			return Result{}, err
+			return fanOutResult{}, err
 		}
 	}
-	var result Result
+	var result fanOutResult
 	err = pgx.BeginFunc(ctx, f.database, func(tx pgx.Tx) (err error) {
 		cursors, err := lockCursors(ctx, tx, released, gated)
 		if err != nil || len(cursors) == 0 {
 			return err
 		}
-		result, err = fanOut(ctx, tx, cursors)
+		result, err = createDeliveries(ctx, tx, cursors)
 		result.More = result.More || len(cursors) == maxCursors
 		return err
 	})
 	if err != nil {
-		return Result{}, fmt.Errorf("fan-out: %w", err)
+		return fanOutResult{}, fmt.Errorf("fan-out: %w", err)
 	}
 	return result, nil
 }
 
-// HeldSince returns when the oldest notice was recorded that is not fanned out yet; nil: there is none.
-func (f *FanOut) HeldSince(ctx context.Context) (at *time.Time, err error) {
+// heldSince returns when the oldest notice was recorded that is not fanned out yet; nil: there is none.
+func (f *fanOut) heldSince(ctx context.Context) (at *time.Time, err error) {
 	if err := f.database.QueryRow(ctx, heldSQL).Scan(&at); err != nil {
 		return nil, fmt.Errorf("held notices: %w", err)
 	}
@@ -120,7 +116,7 @@ func (f *FanOut) HeldSince(ctx context.Context) (at *time.Time, err error) {
 // released returns up to which sequence this database and all that readers use have the rows of each partition. A
 // commit that changes a node and the coordinator shows its notices before its rows, so that this database is asked,
 // too.
-func (f *FanOut) released(ctx context.Context) (list []Position, err error) {
+func (f *fanOut) released(ctx context.Context) (list []Position, err error) {
 	positions, err := readPositions(ctx, f.database)
 	if err != nil {
 		return nil, fmt.Errorf("positions: %w", err)
@@ -143,7 +139,7 @@ type span struct {
 }
 
 func lockCursors(ctx context.Context, tx pgx.Tx, released []Position, gated bool) ([]span, error) {
-	if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock_shared($1, $2)", LockClass, ActivationLock); err != nil {
+	if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock_shared($1, $2)", registry.FanOutLockClass, registry.FanOutLock); err != nil {
 		return nil, err
 	}
 	if _, err := tx.Exec(ctx, addCursorsSQL); err != nil {
@@ -157,7 +153,7 @@ func lockCursors(ctx context.Context, tx pgx.Tx, released []Position, gated bool
 	})
 }
 
-func fanOut(ctx context.Context, tx pgx.Tx, cursors []span) (r Result, err error) {
+func createDeliveries(ctx context.Context, tx pgx.Tx, cursors []span) (r fanOutResult, err error) {
 	spans, more, err := readSpans(ctx, tx, cursors)
 	if err != nil {
 		return r, err

@@ -1,4 +1,4 @@
-package webhook_test
+package sender_test
 
 import (
 	"bytes"
@@ -21,12 +21,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/events/eventstest"
-	event "callboard/events/webhook"
-	"callboard/projector/webhook"
+	"callboard/events/webhook"
 	"callboard/projector/webhook/egress"
 	"callboard/projector/webhook/registry"
-	"callboard/projector/webhook/vault"
-	"callboard/projector/webhook/vault/vaulttest"
+	"callboard/projector/webhook/sender"
 	"callboard/schema/schematest"
 )
 
@@ -39,7 +37,7 @@ func TestMain(m *testing.M) {
 type harness struct {
 	schematest.Test
 	nats     *eventstest.Server
-	vault    *vault.Vault
+	vault    *webhook.Vault
 	registry *registry.Registry
 	receiver *receiver
 	system   uuid.UUID
@@ -54,7 +52,7 @@ func newHarness(t *testing.T) *harness {
 
 func newHarnessOf(t *testing.T, database *schematest.Database) *harness {
 	t.Helper()
-	h := &harness{Test: schematest.NewTest(t, database), nats: eventstest.NewServer(t), vault: vaulttest.New(t, bytes.Repeat([]byte("k"), 32)), system: uuid.New()}
+	h := &harness{Test: schematest.NewTest(t, database), nats: eventstest.NewServer(t), vault: eventstest.NewVault(t, bytes.Repeat([]byte("k"), 32)), system: uuid.New()}
 	h.registry = registry.New(h.Database.RolePool(t, "callboard_operator"), "ada")
 	h.receiver = newReceiver(t)
 	h.Exec("insert into projection.phone_system (partition, id, version, name) values (0, $1, 1, 'Office')", h.system)
@@ -71,7 +69,7 @@ func (h *harness) eventually(what, want, query string, arguments ...any) {
 // gets there.
 func (h *harness) register(path string, concurrency int) uuid.UUID {
 	h.Helper()
-	c, err := registry.NewCandidate("CRM", h.receiver.server.URL+path, registry.Target{Kind: registry.System, ID: h.system}, event.Kinds(),
+	c, err := registry.NewCandidate("CRM", h.receiver.server.URL+path, registry.Target{Kind: registry.System, ID: h.system}, webhook.Kinds(),
 		concurrency, h.vault)
 	h.Must(err)
 	h.Must(h.registry.Register(h.Context(), c))
@@ -100,44 +98,44 @@ func (h *harness) notice(count int) {
 	connection, err := nats.Connect(h.nats.URL(), nats.Timeout(30*time.Second))
 	h.Must(err)
 	defer connection.Close()
-	h.Must(connection.Publish(event.WakeSubject, nil))
+	h.Must(connection.Publish(webhook.WakeSubject, nil))
 	h.Must(connection.Flush())
 }
 
 // requestTimeout is longer than a busy machine needs: requests are counted, and wait for as long as a test holds them.
 const requestTimeout = 5 * time.Minute
 
-// sender is a running sender.
-type sender struct {
-	*webhook.Sender
+// running is a running sender.
+type running struct {
+	*sender.Sender
 	registry *prometheus.Registry
 	stop     func() // waits until it has ended
 }
 
 // start runs a sender until the test ends, with changes to its configuration.
-func (h *harness) start(change func(*webhook.Config)) *sender {
+func (h *harness) start(change func(*sender.Config)) *running {
 	h.Helper()
 	connection, err := nats.Connect(h.nats.URL(), nats.Timeout(30*time.Second), nats.MaxReconnects(-1))
 	h.Must(err)
 	pool := schematest.OpenPool(h, h.Database.RoleURL("callboard_webhooks"), func(c *pgxpool.Config) { c.MaxConns = 8 })
 	metrics := prometheus.NewRegistry()
-	c := webhook.Config{
+	c := sender.Config{
 		Database: pool, NATS: connection, Vault: h.vault, Client: h.receiver.client(requestTimeout), Timeout: requestTimeout,
-		Schedule: webhook.Schedule{Retries: []time.Duration{50 * time.Millisecond}, GiveUp: time.Hour},
+		Schedule: sender.Schedule{Retries: []time.Duration{50 * time.Millisecond}, GiveUp: time.Hour},
 		Poll:     20 * time.Millisecond, Log: zerolog.New(zerolog.NewTestWriter(h.T)), Metrics: metrics,
 	}
 	if change != nil {
 		change(&c)
 	}
-	s := webhook.New(c)
+	s := sender.New(c)
 	h.Cleanup(connection.Close)
 	stop := eventstest.Run(h, s.Run)
 	eventstest.Eventually(h.T, "the sender is ready", s.Ready)
-	return &sender{s, metrics, stop}
+	return &running{s, metrics, stop}
 }
 
 // stopping stops a sender in the background. The channel is closed when it has ended.
-func (s *sender) stopping() (stopped <-chan struct{}) {
+func (s *running) stopping() (stopped <-chan struct{}) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -147,7 +145,7 @@ func (s *sender) stopping() (stopped <-chan struct{}) {
 }
 
 // metric returns the sum of the values of a counter or gauge.
-func (s *sender) metric(t *testing.T, name string) (sum float64) {
+func (s *running) metric(t *testing.T, name string) (sum float64) {
 	t.Helper()
 	for series, value := range eventstest.Metrics(t, s.registry) {
 		if metric, _, _ := strings.Cut(series, " "); metric == "callboard_webhooks_"+name {
@@ -163,13 +161,13 @@ type receiver struct {
 	roots  *x509.CertPool
 
 	mu      sync.Mutex
-	secrets map[string][]event.Secret
+	secrets map[string][]webhook.Secret
 	answer  map[string]http.HandlerFunc // by path; else 200
 	got     map[string][]request        // by path
 }
 
 type request struct {
-	event.Event
+	webhook.Event
 	body       string
 	signatures string
 	at         time.Time
@@ -179,7 +177,7 @@ func newReceiver(t *testing.T) *receiver {
 	t.Helper()
 	authority := eventstest.NewCertificateAuthority(t)
 	r := &receiver{
-		roots: x509.NewCertPool(), secrets: make(map[string][]event.Secret), answer: make(map[string]http.HandlerFunc),
+		roots: x509.NewCertPool(), secrets: make(map[string][]webhook.Secret), answer: make(map[string]http.HandlerFunc),
 		got: make(map[string][]request),
 	}
 	r.roots.AppendCertsFromPEM(authority.PEM())
@@ -201,10 +199,10 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	path := req.URL.Path
 	r.mu.Lock()
-	e, err := event.Verify(r.secrets[path], req.Header, body, time.Now())
+	e, err := webhook.Verify(r.secrets[path], req.Header, body, time.Now())
 	answer := r.answer[path]
 	if err == nil {
-		r.got[path] = append(r.got[path], request{e, string(body), req.Header.Get(event.HeaderSignature), time.Now()})
+		r.got[path] = append(r.got[path], request{e, string(body), req.Header.Get(webhook.HeaderSignature), time.Now()})
 	}
 	r.mu.Unlock()
 	switch {
@@ -215,7 +213,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-func (r *receiver) trust(path string, secrets ...event.Secret) {
+func (r *receiver) trust(path string, secrets ...webhook.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.secrets[path] = secrets

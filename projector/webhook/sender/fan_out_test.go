@@ -1,4 +1,4 @@
-package fanout_test
+package sender_test
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"callboard/projector/webhook/fanout"
+	"callboard/projector/webhook/sender"
 	"callboard/schema/schematest"
 )
 
@@ -40,7 +40,7 @@ func TestStep_Covering(t *testing.T) {
 	f.notice(0, 9, 0, id(1), analyzed)
 	f.notice(1, 8, 0, id(3), ended)
 	f.notice(1, 10, 0, id(4), ended) // of no phone system
-	if got, want := f.step(), (fanout.Result{Notices: 6, Deliveries: 10, Skipped: 1}); got.Notices != want.Notices ||
+	if got, want := f.step(), (sender.FanOutResult{Notices: 6, Deliveries: 10, Skipped: 1}); got.Notices != want.Notices ||
 		got.Deliveries != want.Deliveries || got.Skipped != want.Skipped {
 		t.Errorf("result = %+v, want %+v", got, want)
 	}
@@ -110,10 +110,10 @@ func TestStep_InPortions(t *testing.T) {
 	f := newFixture(t, nil)
 	f.endpoint(1, "system", id(1), 0, ended)
 	f.Exec(`insert into webhook.notice (stream, partition, sequence, ordinal, id, kind, system_id, call_sid, at)
-		select '`+streamID+`', 0, s, o, format('evt_%s_%s', s, o), 'call.ended', $1, 'CA1', now()
+		select '`+streamA+`', 0, s, o, format('evt_%s_%s', s, o), 'call.ended', $1, 'CA1', now()
 		from generate_series(1, 700) s, generate_series(0, 2) o`, id(1))
-	f.Exec("insert into webhook.floor values ('" + streamID + "', 0, 900)")
-	applied(t, f.Database, streamID, 0, 900)
+	f.Exec("insert into webhook.floor values ('" + streamA + "', 0, 900)")
+	applied(t, f.Database, streamA, 0, 900)
 	f.step()
 	var want strings.Builder
 	for s := range 700 {
@@ -144,7 +144,7 @@ func TestStep_DueInOrder(t *testing.T) {
 			pause()
 		}
 	}}
-	early := fanout.New(schematest.OpenTracedPool(t, f.Database.RolePool(t, "callboard_webhooks"), tracer), nil)
+	early := sender.NewFanOut(schematest.OpenTracedPool(t, f.Database.RolePool(t, "callboard_webhooks"), tracer), nil)
 	stepped := make(chan error, 1)
 	go func() {
 		_, err := early.Step(t.Context())
@@ -170,9 +170,9 @@ func TestStep_ManyPartitions(t *testing.T) {
 	const partitions = 20
 	write := func(sequence int) {
 		for partition := range partitions {
-			applied(t, f.Database, streamID, partition, sequence)
+			applied(t, f.Database, streamA, partition, sequence)
 		}
-		f.Exec(`insert into webhook.floor select '`+streamID+`', p, $1 from generate_series(0, $2 - 1) p
+		f.Exec(`insert into webhook.floor select '`+streamA+`', p, $1 from generate_series(0, $2 - 1) p
 			on conflict (stream, partition) do update set sequence = excluded.sequence`, sequence, partitions)
 	}
 	for sequence := range 3 {
@@ -208,7 +208,7 @@ func TestStep_Concurrently(t *testing.T) {
 	}
 	written := make(chan struct{})
 	for range 3 {
-		sender := fanout.New(f.Database.RolePool(t, "callboard_webhooks"), nil)
+		sender := sender.NewFanOut(f.Database.RolePool(t, "callboard_webhooks"), nil)
 		stepping.Go(func() {
 			for done := false; !done; {
 				select {
@@ -244,11 +244,11 @@ func TestStep_RowsOfNode(t *testing.T) {
 	f.endpoint(2, "system", id(3), 0, ended)
 	f.notice(0, 5, 0, id(1), ended)
 	f.notice(1, 6, 0, id(3), ended)
-	applied(t, f.Database, streamID, 0, 4)
+	applied(t, f.Database, streamA, 0, 4)
 	f.step()
 	f.expect("before the rows", 1, "")
 	f.expect("another partition", 2, "6_0")
-	applied(t, f.Database, streamID, 0, 5)
+	applied(t, f.Database, streamA, 0, 5)
 	f.step()
 	f.expect("with the rows", 1, "5_0")
 }

@@ -1,4 +1,4 @@
-package webhook_test
+package sender_test
 
 import (
 	"bytes"
@@ -12,10 +12,9 @@ import (
 	"time"
 
 	"callboard/events/eventstest"
-	event "callboard/events/webhook"
-	"callboard/projector/webhook"
+	"callboard/events/webhook"
 	"callboard/projector/webhook/registry"
-	"callboard/projector/webhook/vault/vaulttest"
+	"callboard/projector/webhook/sender"
 	"callboard/schema/schematest"
 )
 
@@ -74,12 +73,12 @@ func TestSender_EndsRetriesAfterTheSchedule(t *testing.T) {
 	h.register("/a", 4)
 	var answered bool
 	h.receiver.respond("/a", func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get(event.HeaderID) == "evt_1" {
+		if r.Header.Get(webhook.HeaderID) == "evt_1" {
 			status(http.StatusBadRequest)(w, r)
 			answered = true
 		}
 	})
-	s := h.start(func(c *webhook.Config) { c.Schedule.GiveUp = 300 * time.Millisecond })
+	s := h.start(func(c *sender.Config) { c.Schedule.GiveUp = 300 * time.Millisecond })
 	for range 10 {
 		h.notice(5)
 	}
@@ -144,7 +143,7 @@ func TestSender_EndpointThatHangsDelaysNoOther(t *testing.T) {
 		}
 	})
 	h.register("/a", 8)
-	h.start(func(c *webhook.Config) { c.InFlight = 80 })
+	h.start(func(c *sender.Config) { c.InFlight = 80 })
 	h.notice(200)
 	h.await("/a", 200)
 	if n := len(h.receiver.requests("/hangs")); n == 0 || n > 64 {
@@ -217,7 +216,7 @@ func TestSender_TwoShareTheEndpoints(t *testing.T) {
 	for _, path := range paths {
 		h.register(path, 4)
 	}
-	leases := func(s *sender, want float64) {
+	leases := func(s *running, want float64) {
 		t.Helper()
 		eventstest.Eventually(t, fmt.Sprintf("%v leases", want), func() bool { return s.metric(t, "leases") == want })
 	}
@@ -269,7 +268,7 @@ func TestSender_SignsWithAllSecrets(t *testing.T) {
 func TestSender_WithoutAKey(t *testing.T) {
 	h := newHarness(t)
 	h.register("/a", 1)
-	other := h.start(func(c *webhook.Config) { c.Vault = vaulttest.New(t, bytes.Repeat([]byte("x"), 32)) })
+	other := h.start(func(c *sender.Config) { c.Vault = eventstest.NewVault(t, bytes.Repeat([]byte("x"), 32)) })
 	h.notice(2)
 	h.eventually("waiting", "2", "select count(*) from webhook.delivery")
 	eventstest.Eventually(t, "the endpoint is known", func() bool { return other.metric(t, "lanes") == 1 })
@@ -381,7 +380,7 @@ func TestSender_NotReadyWithoutAnswers(t *testing.T) {
 	h.Must(err)
 	proxy := eventstest.NewProxy(t, address.Host)
 	address.Host = proxy.Addr()
-	s := h.start(func(c *webhook.Config) { c.Database = schematest.OpenPool(t, address.String()) })
+	s := h.start(func(c *sender.Config) { c.Database = schematest.OpenPool(t, address.String()) })
 	resume := proxy.Pause()
 	defer resume()
 	eventstest.Eventually(t, "the sender is not ready", func() bool { return !s.Ready() })
@@ -395,13 +394,13 @@ func TestSender_SendsTests(t *testing.T) {
 	endpoint := h.register("/a", 1)
 	h.Must(h.registry.Pause(t.Context(), endpoint))
 	h.start(nil)
-	outcome, err := h.registry.Try(t.Context(), endpoint, event.AnalysisCompleted, func() {})
+	outcome, err := h.registry.Try(t.Context(), endpoint, webhook.AnalysisCompleted, func() {})
 	h.Must(err)
-	if got := h.await("/a", 1)[0]; !outcome.OK() || got.Type != event.AnalysisCompleted || got.Data.CallSid == "" {
+	if got := h.await("/a", 1)[0]; !outcome.OK() || got.Type != webhook.AnalysisCompleted || got.Data.CallSid == "" {
 		t.Errorf("outcome = %+v, event = %+v, want a success and identifiers", outcome, got.Event)
 	}
 	h.receiver.respond("/a", status(http.StatusGone))
-	outcome, err = h.registry.Try(t.Context(), endpoint, event.Test, func() {})
+	outcome, err = h.registry.Try(t.Context(), endpoint, webhook.Test, func() {})
 	h.Must(err)
 	if outcome.OK() || *outcome.Status != http.StatusGone || *outcome.Error != "status 410" || *outcome.Answer != "no room" {
 		t.Errorf("outcome = %+v, want a failure with the status 410", outcome)
@@ -413,12 +412,12 @@ func TestSender_SendsTests(t *testing.T) {
 // candidate tries an endpoint that is not registered.
 func (h *harness) candidate() {
 	h.Helper()
-	c, err := registry.NewCandidate("CRM", h.receiver.server.URL+"/new", registry.Target{Kind: registry.System, ID: h.system}, event.Kinds(), 1, h.vault)
+	c, err := registry.NewCandidate("CRM", h.receiver.server.URL+"/new", registry.Target{Kind: registry.System, ID: h.system}, webhook.Kinds(), 1, h.vault)
 	h.Must(err)
 	h.receiver.trust("/new", c.Secret())
 	outcome, err := h.registry.TryCandidate(h.Context(), c, func() {})
 	h.Must(err)
-	if got := h.await("/new", 1)[0]; !outcome.OK() || got.Type != event.Test {
+	if got := h.await("/new", 1)[0]; !outcome.OK() || got.Type != webhook.Test {
 		h.Errorf("outcome = %+v, event = %+v, want a success of callboard.test", outcome, got.Event)
 	}
 }
@@ -434,7 +433,7 @@ func TestSender_SkipsExpiredDeliveries(t *testing.T) {
 	h.Exec("update webhook.endpoint set state = 'paused' where id <> $1", gone)
 	h.Exec(`insert into webhook.delivery (endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, created_at)
 		select id, gen_random_uuid(), 1, 'evt_1', 'call.ended', $1, 'CA1', now(), now() - interval '32 days' from webhook.endpoint where id <> $2`, h.system, gone)
-	s := h.start(func(c *webhook.Config) { c.Schedule = webhook.Schedule{} })
+	s := h.start(func(c *sender.Config) { c.Schedule = sender.Schedule{} })
 	h.eventually("finished", "skipped", "select string_agg(state, ' ') from webhook.finished")
 	h.eventually("endpoints", "1", "select count(*) from webhook.endpoint")
 	h.Want("audit of the removed endpoint", "0", "select count(*) from webhook.audit where endpoint_id = $1", gone)
@@ -466,7 +465,7 @@ func TestSender_SkipsExpiredRedeliveries(t *testing.T) {
 // A host can disappear without closing its connections. No statement waits for it until the operating system gives up.
 func TestSender_LimitsEveryStatement(t *testing.T) {
 	h := newHarness(t)
-	h.start(func(c *webhook.Config) { c.Database = schematest.OpenLimitedPool(t, c.Database) })
+	h.start(func(c *sender.Config) { c.Database = schematest.OpenLimitedPool(t, c.Database) })
 	h.register("/a", 1)
 	h.notice(3)
 	h.eventually("finished deliveries", "3", "select count(*)::text from webhook.finished where state = 'delivered'")

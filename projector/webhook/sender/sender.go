@@ -1,4 +1,4 @@
-// Package webhook sends webhooks: it turns what became fetchable into requests to the endpoints that operators
+// Package sender sends webhooks: it turns what became fetchable into requests to the endpoints that operators
 // registered.
 //
 //	notices ── fan-out ──> webhook.delivery ── lease, due ──> requests ──> endpoints
@@ -9,7 +9,7 @@
 // it, and is alone in sending to it. A sender that ends leaves nothing behind: its leases end with its session, and
 // those of a frozen one with their time. A delivery leaves the table in the transaction that records its last attempt,
 // so a request whose outcome was not recorded is repeated, as the same event.
-package webhook
+package sender
 
 import (
 	"cmp"
@@ -29,8 +29,6 @@ import (
 	"callboard/events/webhook"
 	"callboard/projector/retry"
 	"callboard/projector/webhook/egress"
-	"callboard/projector/webhook/fanout"
-	"callboard/projector/webhook/vault"
 )
 
 // statementTimeout limits statements that record no outcomes. Without it, a statement to a host that has disappeared
@@ -44,8 +42,8 @@ const readyWithin = 10 * time.Second
 type Config struct {
 	Database *pgxpool.Pool // of the primary, as callboard_webhooks
 	NATS     *nats.Conn    // that never stops reconnecting
-	Gate     *fanout.Gate  // nil: readers use the primary; Run closes it
-	Vault    *vault.Vault
+	Gate     *Gate         // nil: readers use the primary; Run closes it
+	Vault    *webhook.Vault
 	Client   *egress.Client
 	Schedule Schedule      // zero: the default one
 	InFlight int           // the most requests at once; 0: 512
@@ -98,7 +96,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	var actors sync.WaitGroup
 	defer s.trials.Wait()
 	defer actors.Wait()
-	f := fanout.New(s.config.Database, s.config.Gate)
+	f := newFanOut(s.config.Database, s.config.Gate)
 	for _, a := range []struct {
 		what     string
 		interval time.Duration
@@ -181,7 +179,7 @@ func (s *Sender) tellDue(endpoints []uuid.UUID) {
 }
 
 // fanOut fans notices out until no released notice is left.
-func (s *Sender) fanOut(ctx context.Context, f *fanout.FanOut) error {
+func (s *Sender) fanOut(ctx context.Context, f *fanOut) error {
 	for more := true; more; {
 		result, err := step(ctx, f)
 		if err != nil {
@@ -197,10 +195,10 @@ func (s *Sender) fanOut(ctx context.Context, f *fanout.FanOut) error {
 }
 
 // step takes one step, in a limited time.
-func step(ctx context.Context, f *fanout.FanOut) (fanout.Result, error) {
+func step(ctx context.Context, f *fanOut) (fanOutResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	return f.Step(ctx)
+	return f.step(ctx)
 }
 
 // publishDue tells this sender and the others which endpoints got deliveries. Without NATS the others find them at

@@ -1,5 +1,4 @@
-// Package vault encrypts the signing secrets of webhook endpoints, so that a copy of the database alone signs nothing.
-package vault
+package webhook
 
 import (
 	"crypto/aes"
@@ -15,16 +14,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// Setting is the environment variable that holds the keys. Errors name it.
-const Setting = "CALLBOARD_WEBHOOK_KEY"
+// keySetting is the environment variable that holds the keys. Errors name it.
+const keySetting = "CALLBOARD_WEBHOOK_KEY"
 
 // Errors of [Vault.Open], to be compared with [errors.Is].
 var (
 	// ErrUnknownKey says that the secret was sealed with a key that the vault does not have.
 	ErrUnknownKey = errors.New("unknown webhook key")
 
-	// ErrInvalid says that the data was changed, or belongs to another secret or endpoint.
-	ErrInvalid = errors.New("the sealed data was changed, or belongs to another row")
+	// ErrSealed says that the data was changed, or belongs to another secret or endpoint.
+	ErrSealed = errors.New("the sealed data was changed, or belongs to another row")
 )
 
 // Vault seals and opens the secrets of endpoints. It is safe for concurrent use, and prints without its keys.
@@ -38,10 +37,10 @@ type Sealed struct {
 	Data  []byte
 }
 
-// New returns a vault that seals with the first key and opens with any, so that keys can be replaced.
-func New(keys ...Key) (*Vault, error) {
+// NewVault returns a vault that seals with the first key and opens with any, so that keys can be replaced.
+func NewVault(keys ...Key) (*Vault, error) {
 	if len(keys) == 0 || slices.Contains(keys, Key{}) {
-		return nil, errors.New("webhook keys: at least one is needed: set " + Setting)
+		return nil, errors.New("webhook keys: at least one is needed: set " + keySetting)
 	}
 	return &Vault{keys: slices.Clone(keys)}, nil
 }
@@ -62,16 +61,16 @@ func (v *Vault) Seal(endpoint, secret uuid.UUID, plain []byte) Sealed {
 	return Sealed{KeyID: key.id, Data: (*key.aead).Seal(nil, nil, plain, row(endpoint, secret))}
 }
 
-// Open decrypts a secret. Its errors wrap [ErrUnknownKey] or [ErrInvalid], name the row, and contain neither keys nor
+// Open decrypts a secret. Its errors wrap [ErrUnknownKey] or [ErrSealed], name the row, and contain neither keys nor
 // secrets.
 func (v *Vault) Open(endpoint, secret uuid.UUID, sealed Sealed) ([]byte, error) {
 	i := slices.IndexFunc(v.keys, func(k Key) bool { return k.id == sealed.KeyID })
 	if i < 0 {
-		return nil, fmt.Errorf("open secret %s of endpoint %s: %w %q: add that key to %s", secret, endpoint, ErrUnknownKey, sealed.KeyID, Setting)
+		return nil, fmt.Errorf("open secret %s of endpoint %s: %w %q: add that key to %s", secret, endpoint, ErrUnknownKey, sealed.KeyID, keySetting)
 	}
 	plain, err := (*v.keys[i].aead).Open(nil, nil, sealed.Data, row(endpoint, secret))
 	if err != nil {
-		return nil, fmt.Errorf("open secret %s of endpoint %s: %w", secret, endpoint, ErrInvalid)
+		return nil, fmt.Errorf("open secret %s of endpoint %s: %w", secret, endpoint, ErrSealed)
 	}
 	return plain, nil
 }
@@ -79,8 +78,8 @@ func (v *Vault) Open(endpoint, secret uuid.UUID, sealed Sealed) ([]byte, error) 
 // row returns what identifies a secret's row, as additional data of the encryption.
 func row(endpoint, secret uuid.UUID) []byte { return slices.Concat(endpoint[:], secret[:]) }
 
-// MinSecret is the smallest length of a key's secret in bytes.
-const MinSecret = 32
+// MinKeyBytes is the smallest length of a key's secret in bytes.
+const MinKeyBytes = 32
 
 // Key encrypts and decrypts secrets. It is a setting of the programs and never in the database. It prints as its id.
 // The zero Key is not a key.
@@ -89,11 +88,11 @@ type Key struct {
 	aead *cipher.AEAD // a pointer, so that printing a struct that contains a Key shows only an address
 }
 
-// NewKey derives a key from a secret of [MinSecret] bytes or more (HKDF, RFC 5869). The error does not contain any of
+// NewKey derives a key from a secret of [MinKeyBytes] bytes or more (HKDF, RFC 5869). The error does not contain any of
 // the secret.
 func NewKey(secret []byte) (Key, error) {
-	if len(secret) < MinSecret {
-		return Key{}, fmt.Errorf("webhook key: the secret has %d bytes: use at least %d", len(secret), MinSecret)
+	if len(secret) < MinKeyBytes {
+		return Key{}, fmt.Errorf("webhook key: the secret has %d bytes: use at least %d", len(secret), MinKeyBytes)
 	}
 	key, err := hkdf.Key(sha256.New, secret, nil, "callboard webhook secrets", 32)
 	if err != nil {

@@ -1,4 +1,4 @@
-package vault_test
+package webhook_test
 
 import (
 	"bytes"
@@ -12,28 +12,28 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
-	"callboard/projector/webhook/vault"
+	"callboard/events/webhook"
 )
 
 // secret is part of every key and plain text of these tests, and must not be in any output.
 const secret = "hunter2"
 
-func newKey(t *testing.T, number byte) vault.Key {
+func newKey(t *testing.T, number byte) webhook.Key {
 	t.Helper()
-	key, err := vault.NewKey(append(bytes.Repeat([]byte{number}, vault.MinSecret), secret...))
+	key, err := webhook.NewKey(append(bytes.Repeat([]byte{number}, webhook.MinKeyBytes), secret...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return key
 }
 
-func newVault(t *testing.T, numbers ...byte) *vault.Vault {
+func newVault(t *testing.T, numbers ...byte) *webhook.Vault {
 	t.Helper()
-	var keys []vault.Key
+	var keys []webhook.Key
 	for _, n := range numbers {
 		keys = append(keys, newKey(t, n))
 	}
-	v, err := vault.New(keys...)
+	v, err := webhook.NewVault(keys...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,15 +69,15 @@ func TestVault_ReplacesKeys(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		vault  *vault.Vault
-		sealed vault.Sealed
+		vault  *webhook.Vault
+		sealed webhook.Sealed
 		want   error
 	}{
 		{"both keys, the first secret", during, first, nil},
 		{"both keys, the second secret", during, second, nil},
 		{"the new key, the second secret", after, second, nil},
-		{"the new key, the first secret", after, first, vault.ErrUnknownKey},
-		{"the old key, the second secret", before, second, vault.ErrUnknownKey},
+		{"the new key, the first secret", after, first, webhook.ErrUnknownKey},
+		{"the old key, the second secret", before, second, webhook.ErrUnknownKey},
 	} {
 		opened, err := c.vault.Open(endpoint, id, c.sealed)
 		if !errors.Is(err, c.want) || err == nil && string(opened) != secret {
@@ -95,8 +95,8 @@ func TestVault_RefusesChangedData(t *testing.T) {
 	sealed := v.Seal(endpoint, id, []byte(secret))
 	refuse := func(what string, endpoint, id uuid.UUID, data []byte) {
 		t.Helper()
-		_, err := v.Open(endpoint, id, vault.Sealed{KeyID: sealed.KeyID, Data: data})
-		if !errors.Is(err, vault.ErrInvalid) || !strings.Contains(err.Error(), id.String()) || strings.Contains(err.Error(), secret) {
+		_, err := v.Open(endpoint, id, webhook.Sealed{KeyID: sealed.KeyID, Data: data})
+		if !errors.Is(err, webhook.ErrSealed) || !strings.Contains(err.Error(), id.String()) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: error = %v, want ErrInvalid with the row's id", what, err)
 		}
 	}
@@ -115,11 +115,11 @@ func TestVault_RefusesChangedData(t *testing.T) {
 // What is stored by one release must open in the next.
 func TestVault_OpensStoredData(t *testing.T) {
 	t.Parallel()
-	key, err := vault.NewKey(bytes.Repeat([]byte{7}, vault.MinSecret))
+	key, err := webhook.NewKey(bytes.Repeat([]byte{7}, webhook.MinKeyBytes))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := vault.New(key)
+	v, err := webhook.NewVault(key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestVault_OpensStoredData(t *testing.T) {
 		t.Fatal(err)
 	}
 	endpoint, id := uuid.MustParse("0b9f0a51-5d0c-4f67-8a54-000000000001"), uuid.MustParse("0b9f0a51-5d0c-4f67-8a54-000000000002")
-	opened, err := v.Open(endpoint, id, vault.Sealed{KeyID: storedKeyID, Data: data})
+	opened, err := v.Open(endpoint, id, webhook.Sealed{KeyID: storedKeyID, Data: data})
 	if err != nil || string(opened) != "stored" {
 		t.Errorf("opened = %q, error = %v, want stored", opened, err)
 	}
@@ -141,12 +141,12 @@ const (
 
 func TestNew_RefusesMissingAndShortKeys(t *testing.T) {
 	t.Parallel()
-	for _, keys := range [][]vault.Key{nil, {{}}, {newKey(t, 1), {}}} {
-		if v, err := vault.New(keys...); err == nil || !strings.Contains(err.Error(), "CALLBOARD_WEBHOOK_KEY") {
+	for _, keys := range [][]webhook.Key{nil, {{}}, {newKey(t, 1), {}}} {
+		if v, err := webhook.NewVault(keys...); err == nil || !strings.Contains(err.Error(), "CALLBOARD_WEBHOOK_KEY") {
 			t.Errorf("%d keys: vault = %v, error = %v, want an error with the setting", len(keys), v, err)
 		}
 	}
-	if _, err := vault.NewKey([]byte(strings.Repeat(secret, 4))); err == nil || strings.Contains(err.Error(), secret) {
+	if _, err := webhook.NewKey([]byte(strings.Repeat(secret, 4))); err == nil || strings.Contains(err.Error(), secret) {
 		t.Errorf("a short key: error = %v, want one without the key", err)
 	}
 }
@@ -155,8 +155,8 @@ func TestKeysDoNotPrint(t *testing.T) {
 	t.Parallel()
 	key, v := newKey(t, 1), newVault(t, 1)
 	for _, value := range []any{
-		key, &key, []vault.Key{key}, struct{ Key vault.Key }{key}, struct{ hidden vault.Key }{key},
-		v, *v, struct{ Vault *vault.Vault }{v}, struct{ hidden vault.Vault }{*v},
+		key, &key, []webhook.Key{key}, struct{ Key webhook.Key }{key}, struct{ hidden webhook.Key }{key},
+		v, *v, struct{ Vault *webhook.Vault }{v}, struct{ hidden webhook.Vault }{*v},
 	} {
 		texts := make([]string, 0, 8)
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {

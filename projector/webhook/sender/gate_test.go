@@ -1,4 +1,4 @@
-package fanout_test
+package sender_test
 
 import (
 	"errors"
@@ -12,18 +12,18 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/events/eventstest"
-	"callboard/projector/webhook/fanout"
+	"callboard/projector/webhook/sender"
 	"callboard/schema/schematest"
 )
 
-func newGate(t *testing.T, unreachable time.Duration, urls ...string) *fanout.Gate {
+func newGate(t *testing.T, unreachable time.Duration, urls ...string) *sender.Gate {
 	t.Helper()
 	return newGateLogging(t, zerolog.Nop(), unreachable, urls...)
 }
 
-func newGateLogging(t *testing.T, log zerolog.Logger, unreachable time.Duration, urls ...string) *fanout.Gate {
+func newGateLogging(t *testing.T, log zerolog.Logger, unreachable time.Duration, urls ...string) *sender.Gate {
 	t.Helper()
-	gate := fanout.NewGate(fanout.GateConfig{Unreachable: unreachable, Log: log, Databases: func() (list []*pgx.ConnConfig, err error) {
+	gate := sender.NewGate(sender.GateConfig{Unreachable: unreachable, Log: log, Databases: func() (list []*pgx.ConnConfig, err error) {
 		for _, url := range urls {
 			config, parseErr := pgx.ParseConfig(url)
 			list, err = append(list, config), errors.Join(err, parseErr)
@@ -50,21 +50,21 @@ func TestGate_WaitsForTheSlowest(t *testing.T) {
 	f.notice(0, 5, 0, id(1), ended)
 	f.notice(0, 7, 0, id(1), ended)
 	f.notice(1, 6, 0, id(3), ended)
-	applied(t, fast, streamID, 0, 9)
-	applied(t, fast, streamID, 1, 9)
+	applied(t, fast, streamA, 0, 9)
+	applied(t, fast, streamA, 1, 9)
 	f.step()
 	f.expect("nothing applied", 1, "")
 	if at, err := f.HeldSince(t.Context()); err != nil || at == nil || time.Since(*at) > time.Hour {
 		t.Errorf("held since %v, %v, want a moment ago", at, err)
 	}
-	applied(t, slow, streamID, 0, 6)
+	applied(t, slow, streamA, 0, 6)
 	f.await("up to sequence 6 of the first partition", 1, "5_0")
 	f.expect("nothing of the second partition", 2, "")
-	applied(t, slow, otherStreamID, 1, 100)
+	applied(t, slow, streamB, 1, 100)
 	f.step()
 	f.expect("another stream", 2, "")
-	applied(t, slow, streamID, 0, 7)
-	applied(t, slow, streamID, 1, 6)
+	applied(t, slow, streamA, 0, 7)
+	applied(t, slow, streamA, 1, 6)
 	f.await("all of the first partition", 1, "5_0 7_0")
 	f.await("all of the second partition", 2, "6_0")
 	if at, err := f.HeldSince(t.Context()); err != nil || at != nil {
@@ -85,7 +85,7 @@ func TestGate_IgnoresUnreachableDatabases(t *testing.T) {
 	f := newFixture(t, newGate(t, wait, reachable.RoleURL("callboard_webhooks"), "postgres://callboard_webhooks@127.0.0.1:1/x"))
 	f.endpoint(1, "system", id(1), 0, ended)
 	f.notice(0, 5, 0, id(1), ended)
-	applied(t, reachable, streamID, 0, 5)
+	applied(t, reachable, streamA, 0, 5)
 	began := time.Now()
 	released := f.step().Notices
 	if released != 0 && time.Since(began) < wait {
@@ -120,7 +120,7 @@ func TestGate_OneFailureAfterAQuietTime(t *testing.T) {
 		failures := log.Count("asking a reader's database failed")
 		sequence++
 		f.notice(0, sequence, 0, id(1), ended)
-		applied(t, replica, streamID, 0, sequence)
+		applied(t, replica, streamA, 0, sequence)
 		want = strings.TrimSpace(fmt.Sprintf("%s %d_0", want, sequence))
 		f.await("what the replica has", 1, want)
 		return log.Count("asking a reader's database failed") == failures
@@ -140,7 +140,7 @@ func TestGate_ReplacesABrokenConnection(t *testing.T) {
 	replica := schematest.New(t)
 	f := newFixture(t, newGate(t, 0, replica.RoleURL("callboard_webhooks")))
 	super := replica.Pool(t)
-	applied(t, replica, streamID, 0, 1000)
+	applied(t, replica, streamA, 0, 1000)
 	sequence := 0
 	releases := func() bool {
 		sequence++
@@ -163,7 +163,7 @@ func TestGate_ReplacedStream(t *testing.T) {
 	f := newFixture(t, newGate(t, 0, fast.RoleURL("callboard_webhooks"), slow.RoleURL("callboard_webhooks")))
 	f.endpoint(1, "system", id(1), 0, ended)
 	f.notice(0, 5, 0, id(1), ended)
-	const now, replaced = otherStreamID, streamID
+	const now, replaced = streamB, streamA
 	applied(t, f.Database, now, 0, 3)
 	applied(t, fast, now, 0, 3)
 	applied(t, slow, replaced, 0, 4)
@@ -176,7 +176,7 @@ func TestGate_ReplacedStream(t *testing.T) {
 // While it isn't known which databases readers use, nothing is released.
 func TestGate_UnknownDatabases(t *testing.T) {
 	t.Parallel()
-	gate := fanout.NewGate(fanout.GateConfig{Log: zerolog.Nop(), Databases: func() ([]*pgx.ConnConfig, error) {
+	gate := sender.NewGate(sender.GateConfig{Log: zerolog.Nop(), Databases: func() ([]*pgx.ConnConfig, error) {
 		return nil, errors.New("the password's file is missing")
 	}})
 	t.Cleanup(gate.Close)

@@ -1,4 +1,4 @@
-package webhook
+package sender
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 
 	"callboard/events/webhook"
 	"callboard/projector/webhook/egress"
-	"callboard/projector/webhook/vault"
 )
 
 // delivery is one event for one endpoint, with the endpoint's settings as they are when it is sent.
@@ -42,13 +41,13 @@ type sealedSecrets struct {
 var errNoSecret = errors.New("the endpoint has no valid secret: run 'callboard webhooks rotate'")
 
 // open returns the plain secrets.
-func (s sealedSecrets) open(v *vault.Vault, endpoint uuid.UUID) ([]webhook.Secret, error) {
+func (s sealedSecrets) open(v *webhook.Vault, endpoint uuid.UUID) ([]webhook.Secret, error) {
 	if len(s.ids) == 0 {
 		return nil, errNoSecret
 	}
 	secrets := make([]webhook.Secret, len(s.ids))
 	for i, id := range s.ids {
-		plain, err := v.Open(endpoint, id, vault.Sealed{KeyID: s.keys[i], Data: s.sealed[i]})
+		plain, err := v.Open(endpoint, id, webhook.Sealed{KeyID: s.keys[i], Data: s.sealed[i]})
 		if err != nil {
 			return nil, err
 		}
