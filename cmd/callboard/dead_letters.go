@@ -222,9 +222,7 @@ func (c *deadLettersRetryCommand) wait(ctx context.Context, display *progress.Di
 		return results, nil
 	}
 	waiting := display.Start("waiting for the projectors", "dead letters", int64(len(ids)))
-	return deadletter.Wait(ctx, source.Pool, ids, deadletter.WaitOptions{
-		Timeout: c.Timeout, StopReasons: source.StopReasons, OnProgress: func(done int) { waiting.Set(int64(done)) },
-	})
+	return deadletter.Wait(ctx, source.Pool, ids, c.Timeout, func(done int) { waiting.Set(int64(done)) })
 }
 
 type deadLettersSkipCommand struct {

@@ -179,7 +179,7 @@ func checkDeadLettersRetried(t *testing.T, f deadLettersFixture, ids []string, p
 	eventstest.Eventually(t, "no partition has an owner", func() bool {
 		return f.queryText("select count(*)::text from control.partition_owner") == "0"
 	})
-	f.expect(1, `^still waiting: 1; .*\n  ID `+ids[1]+`: partition \d+ has no owner: start a projector\n$`, "retry", ids[1], "--timeout", "500ms")
+	f.expect(1, `^still waiting: 1; .*\n  ID `+ids[1]+`: no projector has decided the retry: run 'callboard status'\n$`, "retry", ids[1], "--timeout", "500ms")
 	checkRetryInterrupted(f, ids[1])
 	f.expect(0, `^published again: 1 \(ID `+ids[1]+`\); run 'callboard`, "retry", ids[1], "--no-wait")
 	f.expect(0, `\n3 open, of which 1 waiting for a retry\.`, "list")

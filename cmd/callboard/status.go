@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -173,32 +172,11 @@ func reasonLines(r status.Report) []string {
 
 // serverLines are about the PostgreSQL server.
 func serverLines(s status.Server) []string {
-	line := "PostgreSQL: timeline " + numberOr(s.Timeline, "unknown")
-	if s.ProjectorTimeline != nil && s.Timeline != nil && *s.ProjectorTimeline != *s.Timeline {
-		line += fmt.Sprintf(" (a projector last claimed partitions on timeline %d)", *s.ProjectorTimeline)
-	} else if s.ProjectorTimelineSince != nil {
-		line += ", first seen by a projector at " + instant(*s.ProjectorTimelineSince)
+	standbys := "none: after a failover, keys that were revoked in its last moments work for some seconds"
+	if s.SynchronousStandbyNames != "" {
+		standbys = printable(s.SynchronousStandbyNames)
 	}
-	if s.InRecovery {
-		line += ", in recovery"
-	}
-	return []string{line + "; synchronous standbys: " + standbysText(s)}
-}
-
-func standbysText(s status.Server) string {
-	switch {
-	case s.SynchronousStandbyNames == "":
-		return "none: after a failover, keys that were revoked in its last moments work for some seconds"
-	case s.SynchronousStandbys == nil:
-		return "as set, " + printable(s.SynchronousStandbyNames) + " (only members of pg_monitor see which ones are connected)"
-	case len(s.SynchronousStandbys) == 0:
-		return "none is connected, and commits wait for " + printable(s.SynchronousStandbyNames)
-	}
-	var names []string
-	for _, name := range s.SynchronousStandbys {
-		names = append(names, printable(name))
-	}
-	return strings.Join(names, ", ")
+	return []string{fmt.Sprintf("PostgreSQL: timeline %s; synchronous standbys: %s", numberOr(s.Timeline, "unknown"), standbys)}
 }
 
 func summaryLine(r status.Report) string {

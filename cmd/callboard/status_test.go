@@ -18,7 +18,7 @@ func problemReport() status.Report {
 	}
 	return status.Report{
 		Migrated: true, Stream: "PHONES", Messages: 200, ClockAgeSeconds: pointer(0.5), Rate: pointer(24.0), ETASeconds: pointer(2.5), Generation: pointer[int64](3),
-		DeadLetters: 3, DeadLettersRetrying: 1, Server: status.Server{Timeline: pointer[int64](5), ProjectorTimeline: pointer[int64](5), ProjectorTimelineSince: &started},
+		DeadLetters: 3, DeadLettersRetrying: 1, Server: status.Server{Timeline: pointer[int64](5)},
 		DeadLetterReasons: []status.Reason{{Reason: "/data/id: not a UUID", Count: 2}, {Reason: "a\x1b[2Jb", Count: 1}},
 		Generations: []status.Generation{
 			{ID: 4, State: status.Building, StartedAt: started, Current: true},
@@ -50,7 +50,7 @@ generation 3: live since 2026-03-01T09:00:00Z, built by another release
 generation 2: previous, last live from 2026-03-01T09:00:00Z, built by another release
 dead letters: 2 × /data/id: not a UUID
 dead letters: 1 × "a\x1b[2Jb"
-PostgreSQL: timeline 5, first seen by a projector at 2026-03-01T09:00:00Z; synchronous standbys: none: after a failover, keys that were revoked in its last moments work for some seconds
+PostgreSQL: timeline 5; synchronous standbys: none: after a failover, keys that were revoked in its last moments work for some seconds
 stream PHONES: 200 events, at least 60 not applied; open dead letters: 3 (1 waiting for a retry); live generation: 3; 24 events/s; caught up in 3s
 
 PROBLEM: partition 0: 3 messages up to the position are missing in the message accounting: run 'callboard rebuild'

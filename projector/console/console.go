@@ -1,17 +1,16 @@
-// Package console serves the projector's console: one page for operators that shows the state of the projection and, for whatever is
-// wrong, what to do. It changes nothing: every remedy is a command to copy. The page needs no network beside the projector's, and works
-// without script; a script only refreshes it.
+// Package console serves the projector's console: one page for operators that shows the state of the projection and,
+// for whatever is wrong, what to do. It changes nothing: every remedy is a command to copy. It shows no data of
+// messages. The page needs no network beside the projector's, and works without script; a script only refreshes it.
 //
-//	Run ── every 15 s ── watermark ages ── history ──┐
-//	                                                 ├── page
-//	page loads, at most every 2 s ── report ── cache ┘
+//	Run ── every 15 s ── age of the oldest watermark ── history ──┐
+//	                                                              ├── page
+//	page loads, at most every 2 s ── report ── cache ─────────────┘
 package console
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"html/template"
 	"net/http"
 	"time"
@@ -52,7 +51,7 @@ func New(c Config) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Console{config: c, page: page, assets: assets, cache: cache{source: c.Source}, history: newHistory(c.Interval)}, nil
+	return &Console{config: c, page: page, assets: assets, cache: cache{source: c.Source}}, nil
 }
 
 const (
@@ -82,11 +81,8 @@ func (c *Console) Run(ctx context.Context) error {
 func (c *Console) sample(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
-	ages, err := status.WatermarkAges(ctx, c.config.Source.Pool)
-	if err != nil {
-		ages = nil
-	}
-	c.history.add(time.Now(), ages)
+	age, err := status.OldestWatermarkAge(ctx, c.config.Source.Pool)
+	c.history.add(sample{at: time.Now(), seconds: age.Seconds(), known: err == nil})
 }
 
 // Pages returns the handlers of the console by pattern.
@@ -97,41 +93,39 @@ func (c *Console) Pages() map[string]http.Handler {
 	}
 }
 
-// snapshot returns the report for a page load. All page loads share the report, so it does not end with the request that caused it.
+// snapshot returns the report for a page load. All page loads share the report, so it does not end with the request
+// that caused it.
 func (c *Console) snapshot(r *http.Request) snapshot {
 	return c.cache.get(context.WithoutCancel(r.Context()), minReportAge)
 }
 
 func (c *Console) servePage(w http.ResponseWriter, r *http.Request) {
-	s := c.snapshot(r)
-	v := newView(time.Now(), c.config.Source.Stream, s, c.history.samples())
+	v := newView(time.Now(), c.config.Source.Stream, c.snapshot(r), c.history.samples())
 	v.assets = c.assets
 	var body bytes.Buffer
-	if err := c.page.Execute(&body, v); err != nil {
-		c.write(w, "text/plain; charset=utf-8", http.StatusInternalServerError, fmt.Appendf(nil, "The page could not be rendered: %v\n", err))
-		return
-	}
-	c.write(w, "text/html; charset=utf-8", http.StatusOK, body.Bytes())
+	err := c.page.Execute(&body, v)
+	c.write(w, "text/html; charset=utf-8", http.StatusOK, body.Bytes(), err)
 }
 
 // serveJSON writes what 'callboard status --json' prints.
 func (c *Console) serveJSON(w http.ResponseWriter, r *http.Request) {
 	s := c.snapshot(r)
 	code, content := http.StatusOK, any(s.report)
-	if s.failure != nil {
-		code, content = http.StatusServiceUnavailable, map[string]string{"error": s.failure.String()}
+	if s.failure != "" {
+		code, content = http.StatusServiceUnavailable, map[string]string{"error": s.failure}
 	}
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(content); err != nil {
-		c.write(w, "text/plain; charset=utf-8", http.StatusInternalServerError, fmt.Appendf(nil, "The report could not be encoded: %v\n", err))
-		return
-	}
-	c.write(w, "application/json", code, body.Bytes())
+	err := encoder.Encode(content)
+	c.write(w, "application/json", code, body.Bytes(), err)
 }
 
-func (c *Console) write(w http.ResponseWriter, contentType string, code int, body []byte) {
+// write writes a response, or why it could not be made.
+func (c *Console) write(w http.ResponseWriter, contentType string, code int, body []byte, err error) {
+	if err != nil {
+		contentType, code, body = "text/plain; charset=utf-8", http.StatusInternalServerError, []byte(err.Error()+"\n")
+	}
 	header := w.Header()
 	header.Set("Content-Type", contentType)
 	header.Set("Cache-Control", "no-store")

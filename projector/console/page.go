@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
+	"errors"
 	"html/template"
 )
 
@@ -18,23 +19,19 @@ type assets struct {
 	policy string // the Content-Security-Policy, which allows this style and this script only
 }
 
-func loadAssets() (assets, error) {
-	read := map[string]string{"page.css": "", "page.js": "", "icon.svg": ""}
-	for name := range read {
-		text, err := files.ReadFile("page/" + name)
-		if err != nil {
-			return assets{}, err
-		}
-		read[name] = string(text)
+func loadAssets() (a assets, err error) {
+	read := func(name string) string {
+		text, readErr := files.ReadFile("page/" + name)
+		err = errors.Join(err, readErr)
+		return string(text)
 	}
-	style, script := read["page.css"], read["page.js"]
-	return assets{
-		Style:  template.CSS(style),                                                                                      //nolint:gosec // this package's file
-		Script: template.JS(script),                                                                                      //nolint:gosec // this package's file
-		Icon:   template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(read["icon.svg"]))), //nolint:gosec // this package's file
-		policy: "default-src 'none'; style-src '" + digest(style) + "'; script-src '" + digest(script) + "'; img-src data:; " +
-			"connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-	}, nil
+	style, script, icon := read("page.css"), read("page.js"), read("icon.svg")
+	a.Style = template.CSS(style)                                                                         //nolint:gosec // this package's file
+	a.Script = template.JS(script)                                                                        //nolint:gosec // this package's file
+	a.Icon = template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(icon))) //nolint:gosec // this package's file
+	a.policy = "default-src 'none'; style-src '" + digest(style) + "'; script-src '" + digest(script) + "'; img-src data:; " +
+		"connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+	return a, err
 }
 
 func digest(text string) string {

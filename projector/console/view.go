@@ -2,20 +2,18 @@ package console
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"callboard/events"
 	"callboard/projector/deadletter"
 	"callboard/projector/status"
 )
 
-// behindAfter is the watermark's age from which a partition counts as behind: the first level of the alert ProjectionBehind.
+// behindAfter is the watermark's age from which a partition counts as behind: the first level of the alert
+// ProjectionBehind.
 const behindAfter = 30 * time.Second
 
 // state is the state of a partition in a word.
@@ -31,39 +29,32 @@ const (
 // view holds what the page shows.
 type view struct {
 	assets
+	report
 
-	Stream string
-	Now    time.Time
-	Read   string // when the report was read; empty: there is none
-	Age    string // of the report
-	Stale  bool   // a later report could not be read
-	Issues []issue
-	// MoreIssues is the number of issues that are left out.
-	MoreIssues int
-
-	Tiles         []tile
-	Chart         chart
-	Partitions    []partitionView
-	Generations   []generationView
-	MessageCounts []status.MessageCount // the last one is the total; nil: there is no position
-	Balanced      bool
-	DeadLetters   deadLettersView
+	Stream     string
+	Now        time.Time
+	Issues     []issue
+	MoreIssues int // that are left out
+	Chart      chart
 }
 
-// tile is a number of the summary.
-type tile struct {
-	Name, Value, Detail string
-	Level               string // critical, warning or empty
+// report is what a snapshot shows.
+type report struct {
+	Read            string // when it was read; empty: there is none
+	Age             string
+	Stale           bool // a later one could not be read
+	Partitions      []partitionView
+	Generations     []generationView
+	OpenDeadLetters int64
+	DeadLetters     []deadLetterView // the newest
 }
 
 type partitionView struct {
 	status.Partition
-	State  state
-	Age    string // of the watermark; empty: there is none
-	Spark  string
-	Lag    string // seconds; empty: meaningless
-	Owner  string // empty: none
-	Reason string
+	State state
+	Age   string // of the watermark; empty: there is none
+	Lag   string // seconds; empty: meaningless
+	Owner string // empty: none
 }
 
 type generationView struct {
@@ -72,38 +63,40 @@ type generationView struct {
 	Commands []string
 }
 
-type deadLettersView struct {
-	Open    int64
-	Counted int64 // the reasons are those of the newest ones only, of this many; 0: of all
-	Reasons []deadletter.ReasonCount
-	Newest  []deadLetterView
-}
-
 type deadLetterView struct {
-	deadletter.Excerpt
-	Stored, Headers, Text string
-	Cut                   bool // Text is the beginning of the data
-	Commands              []string
+	deadletter.DeadLetter
+	Stored, Advice string
+	Commands       []string
 }
 
+// newView returns the page of a snapshot and the lag of the last hour.
 func newView(now time.Time, stream string, s snapshot, samples []sample) *view {
-	v := &view{Stream: stream, Now: now.UTC(), Stale: s.failure != nil, Chart: newChart(now, samples)}
-	if s.report != nil {
+	v := &view{Stream: stream, Now: now.UTC(), Chart: newChart(now, samples)}
+	v.Stale = s.failure != ""
+	if r := s.report; r != nil {
 		v.Read, v.Age = instant(now, s.readAt), span(math.Floor(now.Sub(s.readAt).Seconds()))
-		for _, p := range s.report.Partitions {
-			v.Partitions = append(v.Partitions, v.partition(p, *s.report, samples))
+		for _, p := range r.Partitions {
+			v.Partitions = append(v.Partitions, newPartitionView(p, *r))
 		}
-		v.addGenerations(*s.report)
-		v.addMessageCounts(*s.report)
-		v.addDeadLetters(s)
-		v.addTiles(s)
+		for _, g := range r.Generations {
+			v.Generations = append(v.Generations, newGenerationView(now, g))
+		}
+		v.OpenDeadLetters = r.DeadLetters
+		for _, l := range s.deadLetters {
+			v.DeadLetters = append(v.DeadLetters, newDeadLetterView(now, l))
+		}
 	}
-	v.addIssues(s)
+
+	v.Issues = v.issues(s)
+	if len(v.Issues) > maxIssues {
+		v.MoreIssues = len(v.Issues) - maxIssues
+		v.Issues = v.Issues[:maxIssues]
+	}
 	return v
 }
 
-func (v *view) partition(p status.Partition, r status.Report, samples []sample) partitionView {
-	row := partitionView{Partition: p, State: isCurrent, Reason: p.StopReason, Spark: v.Chart.spark(v.Now, samples, p.Partition)}
+func newPartitionView(p status.Partition, r status.Report) partitionView {
+	row := partitionView{Partition: p, State: isCurrent}
 	if p.Owner != nil {
 		row.Owner = *p.Owner
 	}
@@ -112,6 +105,7 @@ func (v *view) partition(p status.Partition, r status.Report, samples []sample) 
 		age = max(r.Time.Sub(*p.Watermark), 0)
 		row.Age = span(age.Seconds())
 	}
+
 	switch {
 	case p.StopReason != "":
 		row.State = isStopped
@@ -126,9 +120,97 @@ func (v *view) partition(p status.Partition, r status.Report, samples []sample) 
 	return row
 }
 
+func newGenerationView(now time.Time, g status.Generation) generationView {
+	row := generationView{Generation: g, Since: instant(now, g.StartedAt)}
+	if g.SwitchedAt != nil {
+		row.Since = instant(now, *g.SwitchedAt)
+	}
+	switch g.State {
+	case status.Building:
+		row.Commands = []string{"callboard rebuild", "callboard rebuild --abandon"}
+	case status.Live:
+	default:
+		row.Commands = []string{"callboard rollback", "callboard rollback --forget"}
+	}
+	return row
+}
+
+func newDeadLetterView(now time.Time, l deadletter.DeadLetter) deadLetterView {
+	row := deadLetterView{DeadLetter: l, Stored: instant(now, l.StoredAt), Advice: deadletter.Advice(l)}
+	row.Subject, row.Reason = conceal(l.Subject), conceal(l.Reason)
+	id := strconv.FormatInt(l.ID, 10)
+	row.Commands = []string{"callboard dead-letters show " + id}
+	if !l.Audit() {
+		row.Commands = append(row.Commands, "callboard dead-letters retry "+id)
+	}
+	return row
+}
+
+// conceal returns a text of a publisher as it is safe to show, without keys and signed links, which a publisher can have
+// sent. The command line shows it unchanged.
+func conceal(text string) string {
+	text = deadletter.Legible([]byte(text))
+	text = regexp.MustCompile(`sk_phones_\w+`).ReplaceAllString(text, "sk_phones_(hidden)")
+	return regexp.MustCompile(`(\w://[^\s"'<>?]*)\?[^\s"'<>]+`).ReplaceAllString(text, "$1?(hidden)")
+}
+
+// issue is something that an operator should look at.
+type issue struct {
+	Critical bool
+	Text     []segment
+	Runbook  string // a file in the repository; empty: none
+}
+
+// segment is a part of a text: prose, or a command that stands in it between quotation marks.
+type segment struct {
+	Text    string
+	Command bool
+}
+
+// maxIssues limits the issues, since every partition can have several.
+const maxIssues = 24
+
+// issues returns what is wrong: with the report, with what it says, and with the state of partitions.
+func (v *view) issues(s snapshot) []issue {
+	var all []issue
+	add := func(critical bool, runbook, text string) {
+		all = append(all, issue{critical, segments(strings.ToUpper(text[:1]) + text[1:]), runbook})
+	}
+	if s.failure != "" {
+		add(true, "", "the report could not be read: "+s.failure+". Check that PostgreSQL runs, and CALLBOARD_POSTGRES_URL. "+
+			"If a table is missing, run 'callboard migrate'.")
+	}
+	if s.report == nil {
+		return all
+	}
+	for _, problem := range s.report.Problems() {
+		runbook := ""
+		if strings.Contains(problem, " is stopped: ") {
+			runbook = "deploy/runbooks/stopped-partition.md"
+		}
+		add(true, runbook, problem+".")
+	}
+
+	switch unowned := v.inState(noOwner); {
+	case len(unowned) == 0:
+	case len(unowned) == len(v.Partitions):
+		add(true, "", "no projector owns a partition: start one with 'projector'.")
+	default:
+		add(true, "", fmt.Sprintf("no projector owns the partitions %[1]s: start one with 'CALLBOARD_PARTITIONS=%[1]s projector'.", list(unowned)))
+	}
+	if behind := v.inState(isBehind); len(behind) > 0 {
+		add(false, "", fmt.Sprintf("the watermark of the partitions %s is more than %s behind. "+
+			"'callboard status --watch' shows the rate, and when the lag will be applied.", list(behind), span(behindAfter.Seconds())))
+	}
+	if n := s.report.DeadLetters; n > 0 {
+		add(false, "deploy/runbooks/dead-letters.md",
+			"messages that could not be applied: "+number(n)+". The list below says why, and what helps.")
+	}
+	return all
+}
+
 // inState returns the numbers of the partitions in a state.
-func (v *view) inState(s state) []int {
-	var numbers []int
+func (v *view) inState(s state) (numbers []int) {
 	for _, p := range v.Partitions {
 		if p.State == s {
 			numbers = append(numbers, p.Partition.Partition)
@@ -137,185 +219,13 @@ func (v *view) inState(s state) []int {
 	return numbers
 }
 
-func (v *view) addGenerations(r status.Report) {
-	for _, g := range r.Generations {
-		row := generationView{Generation: g, Since: instant(v.Now, g.StartedAt)}
-		if g.SwitchedAt != nil {
-			row.Since = instant(v.Now, *g.SwitchedAt)
-		}
-		switch g.State {
-		case status.Building:
-			row.Commands = []string{"callboard rebuild", "callboard rebuild --abandon"}
-		case status.Live:
-		default:
-			row.Commands = []string{"callboard rollback", "callboard rollback --forget"}
-		}
-		v.Generations = append(v.Generations, row)
+// segments finds the commands in a text: they stand between single quotation marks.
+func segments(text string) (list []segment) {
+	command := regexp.MustCompile(`'((?:callboard |nats |projector|CALLBOARD_)[^']*)'`)
+	end := 0
+	for _, match := range command.FindAllStringSubmatchIndex(text, -1) {
+		list = append(list, segment{Text: text[end:match[0]]}, segment{text[match[2]:match[3]], true})
+		end = match[1]
 	}
-}
-
-func (v *view) addMessageCounts(r status.Report) {
-	v.Balanced = r.Balanced
-	if r.MessageCounts == nil {
-		return
-	}
-	total := status.Total(r.MessageCounts)
-	total.Entity = events.Entity("total")
-	v.MessageCounts = append(slices.Clone(r.MessageCounts), total)
-}
-
-func (v *view) addDeadLetters(s snapshot) {
-	v.DeadLetters = deadLettersView{Open: s.report.DeadLetters}
-	for _, r := range s.deadLetters.Reasons[:min(len(s.deadLetters.Reasons), shownReasons)] {
-		r.Reason = conceal(deadletter.Legible([]byte(r.Reason)))
-		v.DeadLetters.Reasons = append(v.DeadLetters.Reasons, r)
-	}
-	if s.deadLetters.Counted >= deadletter.MaxCounted {
-		v.DeadLetters.Counted = s.deadLetters.Counted
-	}
-	for _, l := range s.deadLetters.DeadLetters {
-		v.DeadLetters.Newest = append(v.DeadLetters.Newest, newDeadLetterView(v.Now, l))
-	}
-}
-
-func newDeadLetterView(now time.Time, l deadletter.Excerpt) deadLetterView {
-	row := deadLetterView{
-		Excerpt: l, Stored: instant(now, l.StoredAt), Headers: conceal(headerText(l.Detail)), Text: conceal(deadletter.Legible(l.Data)),
-		Cut: l.Size > int64(len(l.Data)),
-	}
-	row.Subject, row.Reason = conceal(deadletter.Legible([]byte(l.Subject))), conceal(deadletter.Legible([]byte(l.Reason)))
-	id := strconv.FormatInt(l.ID, 10)
-	row.Commands = []string{"callboard dead-letters show " + id}
-	if !l.Audit() {
-		row.Commands = append(row.Commands, "callboard dead-letters retry "+id)
-	}
-	row.Commands = append(row.Commands, "callboard dead-letters drop "+id)
-	return row
-}
-
-// conceal hides what opens something: a publisher can have sent a key or a signed link. The command line shows the data unchanged.
-func conceal(text string) string {
-	text = regexp.MustCompile(`sk_phones_\w+`).ReplaceAllString(text, "sk_phones_(hidden)")
-	return regexp.MustCompile(`(\w://[^\s"'<>?]*)\?[^\s"'<>]+`).ReplaceAllString(text, "$1?(hidden)")
-}
-
-func headerText(l deadletter.Detail) string {
-	if l.Header == nil {
-		return deadletter.Legible(l.RawHeader)
-	}
-	var lines []string
-	for _, name := range slices.Sorted(maps.Keys(l.Header)) {
-		for _, value := range l.Header[name] {
-			lines = append(lines, name+": "+value)
-		}
-	}
-	return deadletter.Legible([]byte(strings.Join(lines, "\n")))
-}
-
-func (v *view) addTiles(s snapshot) {
-	r := *s.report
-	if s.before != nil {
-		r.SetRate(*s.before)
-	}
-	v.Tiles = []tile{
-		v.partitionTile(), v.lagTile(r), v.watermarkTile(r), deadLetterTile(r),
-		streamTile(r),
-		generationTile(v.Now, r),
-	}
-}
-
-func (v *view) partitionTile() tile {
-	t := tile{Name: "Partitions", Value: number(len(v.Partitions)), Detail: "all current"}
-	var parts []string
-	for _, s := range []state{isStopped, noOwner, isBehind} {
-		if n := len(v.inState(s)); n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s))
-		}
-	}
-	switch {
-	case len(v.Partitions) == 0:
-		t.Detail = "the stream has none"
-	case len(v.inState(isStopped))+len(v.inState(noOwner)) > 0:
-		t.Level, t.Detail = "critical", strings.Join(parts, ", ")
-	case len(parts) > 0:
-		t.Level, t.Detail = "warning", strings.Join(parts, ", ")
-	}
-	return t
-}
-
-func (v *view) lagTile(r status.Report) tile {
-	t := tile{Name: "Not applied", Value: number(r.Lag()), Detail: "events"}
-	if r.StreamProblem != "" {
-		return tile{Name: t.Name, Value: "unknown", Detail: "the stream was not read", Level: "warning"}
-	}
-	if len(v.inState(isStopped)) > 0 {
-		t.Value = "at least " + t.Value
-	}
-	if r.Rate != nil {
-		t.Detail = fmt.Sprintf("events; %s applied per second", number(int64(math.Round(max(*r.Rate, 0)))))
-	}
-	if r.ETASeconds != nil {
-		t.Detail += ", caught up in " + span(math.Ceil(*r.ETASeconds))
-	}
-	return t
-}
-
-func streamTile(r status.Report) tile {
-	t := tile{Name: "In the stream", Value: number(r.Messages), Detail: "events"}
-	if r.StreamProblem != "" {
-		t.Value, t.Detail = "unknown", "the stream was not read"
-	}
-	return t
-}
-
-// watermarkTile shows the oldest watermark: every phone system is complete through it.
-func (v *view) watermarkTile(r status.Report) tile {
-	t := tile{Name: "Complete through", Value: "unknown", Detail: "a partition has no watermark"}
-	var oldest *time.Time
-	for _, p := range r.Partitions {
-		if p.Watermark == nil {
-			return t
-		}
-		if oldest == nil || p.Watermark.Before(*oldest) {
-			oldest = p.Watermark
-		}
-	}
-	if oldest == nil {
-		return t
-	}
-	age := max(r.Time.Sub(*oldest), 0)
-	t.Value, t.Detail = instant(v.Now, *oldest), span(age.Seconds())+" before the report, in UTC"
-	if age > behindAfter {
-		t.Level = "warning"
-	}
-	return t
-}
-
-func deadLetterTile(r status.Report) tile {
-	t := tile{Name: "Dead letters", Value: number(r.DeadLetters), Detail: "open"}
-	if r.DeadLettersRetrying > 0 {
-		t.Detail += fmt.Sprintf(", %s waiting for a retry", number(r.DeadLettersRetrying))
-	}
-	if r.DeadLetters > 0 {
-		t.Level = "warning"
-	}
-	return t
-}
-
-func generationTile(now time.Time, r status.Report) tile {
-	t := tile{Name: "Live generation", Value: "none"}
-	building := false
-	for _, g := range r.Generations {
-		building = building || g.State == status.Building
-		if g.State == status.Live {
-			t.Value = strconv.FormatInt(g.ID, 10)
-			if g.SwitchedAt != nil {
-				t.Detail = "since " + instant(now, *g.SwitchedAt)
-			}
-		}
-	}
-	if building {
-		t.Detail = "a rebuild is under way"
-	}
-	return t
+	return append(list, segment{Text: text[end:]})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go"
 )
 
 //go:embed find.sql
@@ -95,5 +96,9 @@ func Find(ctx context.Context, pool *pgxpool.Pool, id int64) (Detail, error) {
 	if err != nil {
 		return Detail{}, fmt.Errorf("dead letter: %w", err)
 	}
-	return newDetail(found.DeadLetter, found.RawHeader, found.Data), nil
+	detail := Detail{DeadLetter: found.DeadLetter, RawHeader: found.RawHeader, Data: found.Data, Advice: Advice(found.DeadLetter)}
+	if header, err := nats.DecodeHeadersMsg(found.RawHeader); err == nil {
+		detail.Header = header
+	}
+	return detail, nil
 }

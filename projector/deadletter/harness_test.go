@@ -14,7 +14,6 @@ import (
 	"callboard/projector"
 	"callboard/projector/deadletter"
 	"callboard/projector/projectortest"
-	"callboard/projector/status"
 	"callboard/schema/schematest"
 )
 
@@ -110,9 +109,9 @@ func (h *harness) publishRetry() int64 {
 }
 
 // wait waits for one dead letter and returns its result.
-func (h *harness) wait(id int64, options deadletter.WaitOptions) deadletter.Result {
+func (h *harness) wait(id int64, timeout time.Duration) deadletter.Result {
 	h.Helper()
-	results, err := deadletter.Wait(h.Context(), h.operator, []int64{id}, options)
+	results, err := deadletter.Wait(h.Context(), h.operator, []int64{id}, timeout, func(int) {})
 	if err != nil || len(results) != 1 || results[0].ID != id {
 		h.Fatalf("results = %+v, error = %v, want one of dead letter %d", results, err, id)
 	}
@@ -126,7 +125,7 @@ func (h *harness) retry(s deadletter.Selection) map[int64]deadletter.Result {
 	if err != nil {
 		h.Fatal(err)
 	}
-	results, err := deadletter.Wait(h.Context(), h.operator, retries.Published, h.waitOptions(time.Minute))
+	results, err := deadletter.Wait(h.Context(), h.operator, retries.Published, time.Minute, func(int) {})
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -135,11 +134,6 @@ func (h *harness) retry(s deadletter.Selection) map[int64]deadletter.Result {
 		byID[r.ID] = r
 	}
 	return byID
-}
-
-func (h *harness) waitOptions(timeout time.Duration) deadletter.WaitOptions {
-	source := status.Source{JetStream: h.JetStream, Stream: events.StreamName, Pool: h.operator}
-	return deadletter.WaitOptions{Timeout: timeout, StopReasons: source.StopReasons, OnProgress: func(int) {}}
 }
 
 const transcriptText = `{"text":"hello","turns":[]}`

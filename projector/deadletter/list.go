@@ -19,6 +19,9 @@ var (
 
 	//go:embed reasons.sql
 	reasonsSQL string
+
+	//go:embed newest.sql
+	newestSQL string
 )
 
 // Query selects the dead letters of a list.
@@ -53,26 +56,33 @@ func List(ctx context.Context, pool *pgxpool.Pool, q Query) (page Page, err erro
 	if page.More = len(page.DeadLetters) > q.Limit; page.More {
 		page.DeadLetters = page.DeadLetters[:q.Limit]
 	}
-	return page, page.countReasons(ctx, pool, reasonsSQL, q.Reason)
-}
 
-// countReasons counts the rows of a query: reasons, each with the numbers of open and of waiting dead letters.
-func (p *Page) countReasons(ctx context.Context, pool *pgxpool.Pool, query string, parameter any) error {
 	var reason string
 	var open, waiting int64
 	counts := make(map[string]int64)
-	rows, _ := pool.Query(ctx, query, parameter)
-	_, err := pgx.ForEachRow(rows, []any{&reason, &open, &waiting}, func() error {
-		p.Open += open
-		p.Waiting += waiting
+	rows, _ = pool.Query(ctx, reasonsSQL, q.Reason)
+	_, err = pgx.ForEachRow(rows, []any{&reason, &open, &waiting}, func() error {
+		page.Open += open
+		page.Waiting += waiting
 		counts[summarize(reason)] += open
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("reasons: %w", err)
+		return page, fmt.Errorf("reasons: %w", err)
 	}
-	p.Reasons = byFrequency(counts)
-	return nil
+	page.Reasons = byFrequency(counts)
+	return page, nil
+}
+
+// Newest returns the newest open dead letters, at most limit, with the beginnings of their texts. However many dead
+// letters there are, it reads no more.
+func Newest(ctx context.Context, pool *pgxpool.Pool, limit int) ([]DeadLetter, error) {
+	rows, _ := pool.Query(ctx, newestSQL, limit)
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[DeadLetter])
+	if err != nil {
+		return nil, fmt.Errorf("dead letters: %w", err)
+	}
+	return list, nil
 }
 
 const notJSON = "not JSON: "

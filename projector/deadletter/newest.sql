@@ -1,22 +1,18 @@
--- $1 the maximum number of rows, $2 the maximum number of bytes of the headers and of the data. Dead letters of a generation that is being
--- built do not count.
+-- $1 the maximum number of rows. Dead letters of a generation that is being built do not count.
 select
   id,
   state,
   stream,
   sequence,
   partition,
-  left(subject, 500)        as subject,
-  left(reason, 1000)        as reason,
+  left(subject, 500) as subject,
+  left(reason, 1000) as reason,
   stored_at,
   recorded_at,
   tries,
   failed_at,
   retried_at,
-  resolved_at,
-  substring(header, 1, $2)  as raw_header,
-  substring(data, 1, $2)    as data,
-  octet_length(data)        as size
+  resolved_at
 from control.dead_letter
 where resolution is null
   and generation <= (select id from control.generation where state = 'live')

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -18,38 +17,15 @@ import (
 //go:embed server.sql
 var serverSQL string
 
-const timelineSQL = "select timeline, seen_at from control.timeline"
-
 // Server is the state of the PostgreSQL server.
 type Server struct {
-	InRecovery bool   `json:"inRecovery"`
-	Timeline   *int64 `json:"timeline"` // null in recovery
-
-	// SynchronousStandbyNames is the setting; empty: commits wait for no standby.
-	SynchronousStandbyNames string `json:"synchronousStandbyNames"`
-	// SynchronousStandbys are the connected standbys for which commits wait. Null: this role may not see them.
-	SynchronousStandbys []string `json:"synchronousStandbys"`
-
-	// The timeline at which a projector last began to own partitions, and since when; null: none did.
-	ProjectorTimeline      *int64     `json:"projectorTimeline"`
-	ProjectorTimelineSince *time.Time `json:"projectorTimelineSince"`
+	Timeline                *int64 `json:"timeline"`                // another one: there was a failover. Null in recovery
+	SynchronousStandbyNames string `json:"synchronousStandbyNames"` // the setting; empty: commits wait for no standby
 }
 
-func (s *Server) read(ctx context.Context, pool *pgxpool.Pool, migrated bool) error {
-	var visible bool
-	row := pool.QueryRow(ctx, serverSQL)
-	if err := row.Scan(&s.InRecovery, &s.Timeline, &s.SynchronousStandbyNames, &visible, &s.SynchronousStandbys); err != nil {
+func (s *Server) read(ctx context.Context, pool *pgxpool.Pool) error {
+	if err := pool.QueryRow(ctx, serverSQL).Scan(&s.Timeline, &s.SynchronousStandbyNames); err != nil {
 		return fmt.Errorf("server: %w", err)
-	}
-	if !visible {
-		s.SynchronousStandbys = nil
-	}
-	if !migrated {
-		return nil
-	}
-	err := pool.QueryRow(ctx, timelineSQL).Scan(&s.ProjectorTimeline, &s.ProjectorTimelineSince)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return fmt.Errorf("timeline: %w", err)
 	}
 	return nil
 }

@@ -200,33 +200,6 @@ func (s Source) addNodes(ctx context.Context, report *Report) error {
 	return err
 }
 
-// StopReasons returns the stop reasons of the stopped partitions.
-func (s Source) StopReasons(ctx context.Context) (map[int]string, error) {
-	positions, err := readPositions(ctx, s.Pool)
-	if err != nil {
-		return nil, err
-	}
-	stream, err := s.stream(ctx)
-	if err != nil {
-		return nil, err
-	}
-	registered, err := s.registeredPartitions(ctx, stream)
-	if err != nil {
-		return nil, err
-	}
-	reasons := make(map[int]string)
-	for partition, row := range positions {
-		stop, err := row.stop(ctx, stream, registered)
-		if err != nil {
-			return nil, err
-		}
-		if stop != nil {
-			reasons[partition] = stop.Reason
-		}
-	}
-	return reasons, nil
-}
-
 func (s Source) stream(ctx context.Context) (ingest.Source, error) {
 	return ingest.OpenSource(ctx, s.JetStream, s.Stream)
 }
@@ -262,7 +235,7 @@ func (s Source) readTables(ctx context.Context, report *Report) (t tables, err e
 			return t, fmt.Errorf("last watermark: %w", err)
 		}
 	}
-	if err := report.Server.read(ctx, s.Pool, report.Migrated); err != nil {
+	if err := report.Server.read(ctx, s.Pool); err != nil {
 		return t, err
 	}
 	if report.Generations, err = Generations(ctx, s.Pool, s.Definition); err != nil {

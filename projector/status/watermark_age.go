@@ -2,30 +2,24 @@ package status
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-//go:embed watermark_ages.sql
-var watermarkAgesSQL string
+// oldestWatermarkSQL compares with the clock that readers compare with.
+const oldestWatermarkSQL = `
+	select greatest(extract(epoch from clock_timestamp() - min(watermark)), 0)::float8
+	from projection.position
+	having count(*) > 0`
 
-// WatermarkAges returns how far the watermark of each partition is behind the database's clock. It is one small statement and does not
-// read the stream. A partition without a position is missing.
-func WatermarkAges(ctx context.Context, pool *pgxpool.Pool) (map[int]time.Duration, error) {
-	ages := make(map[int]time.Duration)
-	rows, _ := pool.Query(ctx, watermarkAgesSQL)
-	var partition int
+// OldestWatermarkAge returns how far the watermark that is furthest behind is behind the database's clock. It is one small
+// statement and does not read the stream. The error is pgx.ErrNoRows where no partition has a position.
+func OldestWatermarkAge(ctx context.Context, pool *pgxpool.Pool) (time.Duration, error) {
 	var seconds float64
-	_, err := pgx.ForEachRow(rows, []any{&partition, &seconds}, func() error {
-		ages[partition] = time.Duration(seconds * float64(time.Second))
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("watermarks: %w", err)
+	if err := pool.QueryRow(ctx, oldestWatermarkSQL).Scan(&seconds); err != nil {
+		return 0, fmt.Errorf("watermarks: %w", err)
 	}
-	return ages, nil
+	return time.Duration(seconds * float64(time.Second)), nil
 }
