@@ -23,29 +23,34 @@ import (
 )
 
 const (
-	runbooks  = "../../deploy/runbooks"
-	successor = "PHONES2" // the stream that takes the place of the first one
+	procedures = "../../deploy/procedures.md"
+	successor  = "PHONES2" // the stream that takes the place of the first one
 
 	// natsURLVariable makes the test binary do what the command nats does.
 	natsURLVariable = "CALLBOARD_TEST_NATS_URL"
 )
 
-// runbook runs the shell blocks of a runbook of deploy/runbooks, one after the other.
+// runbook runs the shell blocks of a section of deploy/procedures.md, one after the other.
 type runbook struct {
 	*harness
 	dir    string // of the files that the blocks write
 	blocks []string
 }
 
-func (h *harness) openRunbook(name string) *runbook {
+func (h *harness) openRunbook(heading string) *runbook {
 	h.tb.Helper()
-	text, err := os.ReadFile(filepath.Join(runbooks, name))
+	text, err := os.ReadFile(procedures)
 	if err != nil {
 		h.tb.Fatal(err)
 	}
+	_, section, found := strings.Cut(string(text), "\n## "+heading+"\n")
+	if !found {
+		h.tb.Fatalf("%s has no section %q", procedures, heading)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
 	r := &runbook{harness: h, dir: h.tb.TempDir()}
-	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllSubmatch(text, -1) {
-		r.blocks = append(r.blocks, string(block[1]))
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(section, -1) {
+		r.blocks = append(r.blocks, block[1])
 	}
 
 	// What the blocks call nats is the test binary.
@@ -137,7 +142,7 @@ func TestRunbook_MoveStream(t *testing.T) {
 	}
 	t.Parallel()
 	h := newClusterHarness(t, seed(t), bursty)
-	r := h.openRunbook("move-stream.md")
+	r := h.openRunbook("Move the stream")
 	c := h.startStrictClients()
 	h.awaitApplied(settleMessages)
 
@@ -171,7 +176,7 @@ func TestRunbook_MorePartitions(t *testing.T) {
 	}
 	t.Parallel()
 	h := newClusterHarness(t, seed(t), bursty)
-	r := h.openRunbook("more-partitions.md")
+	r := h.openRunbook("Change the number of partitions")
 	c := h.newClients(true, func(ctx context.Context, c *clients) {
 		for _, r := range h.readers {
 			p := pager{monotonicReader: c.newMonotonicReader(), reader: r}

@@ -186,7 +186,7 @@ func (v *view) issues(s snapshot) []issue {
 	for _, problem := range s.report.Problems() {
 		runbook := ""
 		if strings.Contains(problem, " is stopped: ") {
-			runbook = "deploy/runbooks/stopped-partition.md"
+			runbook = "deploy/runbooks.md#partitionstopped"
 		}
 		add(true, runbook, problem+".")
 	}
@@ -203,7 +203,7 @@ func (v *view) issues(s snapshot) []issue {
 			"'callboard status --watch' shows the rate, and when the lag will be applied.", list(behind), span(behindAfter.Seconds())))
 	}
 	if n := s.report.DeadLetters; n > 0 {
-		add(false, "deploy/runbooks/dead-letters.md",
+		add(false, "deploy/runbooks.md#deadletters",
 			"messages that could not be applied: "+number(n)+". The list below says why, and what helps.")
 	}
 	return all

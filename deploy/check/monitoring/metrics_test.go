@@ -50,7 +50,7 @@ func expressions(tb testing.TB) map[string]string {
 	return all
 }
 
-// Every metric in a rule, on a dashboard, in a runbook or in deploy/monitoring.md is exported by a real program, recorded by a rule, or another
+// Every metric in a rule, on a dashboard or on an operators' page is exported by a real program, recorded by a rule, or another
 // exporter's.
 func TestMetrics_Exist(t *testing.T) {
 	t.Parallel()
@@ -86,7 +86,7 @@ func documented(tb testing.TB) map[string]string {
 	tb.Helper()
 	names := make(map[string]string)
 	metric := regexp.MustCompile(`\bcallboard_(projector|reader|readapi|webhooks|db|generation|build|ready)[a-z_]*\b`)
-	for _, path := range append(runbooks(tb), root+"/deploy/monitoring.md") {
+	for _, path := range pages(tb) {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			tb.Fatal(err)

@@ -87,38 +87,38 @@ func TestAlerts_Annotations(t *testing.T) {
 					t.Errorf("%s: the annotation %s is missing", name, annotation)
 				}
 			}
-			if got, want := rule.Annotations["runbook"], "deploy/runbooks/"+name+".md"; got != want {
+			if got, want := rule.Annotations["runbook"], "deploy/runbooks.md#"+strings.ToLower(name); got != want {
 				t.Errorf("%s: runbook = %q, want %q", name, got, want)
 			}
 		}
 	}
 }
 
-// Every runbook of an alert says the same things in the same order, and no runbook is left of an alert that is gone.
+// Every alert has a section in runbooks.md, which says what it means, how to see it and what to do. Every section is of an alert.
 func TestAlerts_Runbooks(t *testing.T) {
 	t.Parallel()
-	named := alerts(t)
-	for name := range named {
-		text, err := os.ReadFile(filepath.Join(root, "deploy/runbooks", name+".md"))
-		if err != nil {
-			t.Error(err)
-			continue
+	text, err := os.ReadFile(filepath.Join(root, "deploy/runbooks.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	missing := alerts(t)
+	for _, section := range strings.Split(string(text), "\n## ")[1:] {
+		name, rest, _ := strings.Cut(section, "\n")
+		if missing[name] == nil {
+			t.Errorf("%s is the section of no alert, or the second one of an alert", name)
 		}
-		rest := string(text)
-		for _, part := range []string{"# " + name + "\n", "**Meaning.**", "**Diagnosis.**", "**Escalation.**"} {
+		delete(missing, name)
+		for _, part := range []string{"**Meaning.**", "**See.**", "**Do.**"} {
 			_, after, found := strings.Cut(rest, part)
 			if !found {
-				t.Errorf("%s.md: no %q, or not in this order", name, part)
-				break
+				t.Errorf("%s: no %q, or not in this order", name, part)
 			}
 			rest = after
 		}
 	}
-	for _, path := range runbooks(t) {
-		name := strings.TrimSuffix(filepath.Base(path), ".md")
-		if name != "README" && name[0] >= 'A' && name[0] <= 'Z' && named[name] == nil {
-			t.Errorf("%s.md is the runbook of no alert", name)
-		}
+	for name := range missing {
+		t.Errorf("%s has no section in runbooks.md", name)
 	}
 }
 
