@@ -38,23 +38,27 @@ standin: ## Build stand-ins for the images that docker-compose.yml pulls, where 
 
 .PHONY: compose/check
 compose/check: ## Check docker-compose.yml on this machine's container engine: start, scale, kill, restart
-	go -C deploy/check test -count=1 -timeout 30m -v ./compose -run 'TestEngine$$' -engine
+	go -C deploy/test test -count=1 -timeout 30m -v ./compose -run 'TestEngine$$' -engine
 
 .PHONY: compose/check/cluster
 compose/check/cluster: ## Check docker-compose.yml with deploy/compose/cluster.yml in the same way
-	go -C deploy/check test -count=1 -timeout 30m -v ./compose -run TestClusterEngine -engine
+	go -C deploy/test test -count=1 -timeout 30m -v ./compose -run TestClusterEngine -engine
 
 .PHONY: compose/check/citus
 compose/check/citus: ## Check docker-compose.yml with deploy/compose/citus.yml: start, take a worker away, kill, restart
-	go -C deploy/check test -count=1 -timeout 30m -v ./compose -run TestCitusEngine -engine
+	go -C deploy/test test -count=1 -timeout 30m -v ./compose -run TestCitusEngine -engine
 
 .PHONY: images/check
 images/check: ## Check the images: static, small, reproducible, unprivileged
-	go -C deploy/check test -count=1 ./image -cold
+	go -C deploy/test test -count=1 ./image -cold
 
 .PHONY: test
 test: ## Run all tests
 	go test -timeout 40m ./...
+
+.PHONY: test/e2e
+test/e2e: ## Run the tests with real processes, manifests and images
+	go -C deploy/test test -timeout 60m ./...
 
 .PHONY: test/race
 test/race: ## Run all tests under the race detector
@@ -66,9 +70,9 @@ ON_ONE_SERVER := Stream|Lost|Unreadable|DoesNotResume|Throttle|Registry|Roles
 .PHONY: test/citus
 test/citus: ## Run the tests of what Citus executes, on a coordinator and two workers; deploy/standin/citus installs the extension
 	@log=$$(mktemp); failed=0; export CALLBOARD_TEST_CITUS=1; \
-	for tests in './schema ./projector/store ./projector/deadletter ./projector/rebuild ./readapi/access ./readapi/query' './cmd/fault -run TestNodes'; do \
-		go test -count=1 -v -p 1 -timeout 30m -skip '$(ON_ONE_SERVER)' $$tests >>$$log 2>&1 || failed=1; \
-	done; \
+	go test -count=1 -v -p 1 -timeout 30m -skip '$(ON_ONE_SERVER)' \
+	    ./schema ./projector/store ./projector/deadletter ./projector/rebuild ./readapi/access ./readapi/query >>$$log 2>&1 || failed=1; \
+	go -C deploy/test test -count=1 -v -timeout 30m ./fault -run TestNodes >>$$log 2>&1 || failed=1; \
 	grep -E '^(ok|FAIL|panic:|--- FAIL|    --- FAIL)' $$log; \
 	echo "left out: tests of the stream and of keys ($(ON_ONE_SERVER)); skipped, and why:"; \
 	grep -ohE 'not on nodes: .*' $$log | sort | uniq -c; \
@@ -89,13 +93,13 @@ fuzz: ## Fuzz the decoder, its scanner, the encoder of turns, the service and th
 
 .PHONY: soak
 soak: ## Test clusters, kill senders, then inject 500 faults (kills, freezes, cuts) for an hour or more
-	CALLBOARD_TEST_LONG=1 go test -timeout 2h ./cmd/fault -v -run 'TestReplicas_TwoPrimaries|TestReplicas_LeaderIsolated|TestWebhooks_SendersKilled'
+	CALLBOARD_TEST_LONG=1 go -C deploy/test test -timeout 2h ./fault -v -run 'TestReplicas_TwoPrimaries|TestReplicas_LeaderIsolated|TestWebhooks_SendersKilled'
 	CALLBOARD_TEST_LONG=1 go test ./readapi/audio -v -run 'TestBucket$$'
-	go test ./cmd/fault -run TestSoak -soak 500 -timeout 4h -v
+	go -C deploy/test test ./fault -run TestSoak -soak 500 -timeout 4h -v
 
 .PHONY: hostile
 hostile: ## Publish hostile events and make hostile requests for ten minutes, in the memory of docker-compose.yml
-	go test ./cmd/fault -run TestHostile -hostile 10m -timeout 30m -v
+	go -C deploy/test test ./fault -run TestHostile -hostile 10m -timeout 30m -v
 
 .PHONY: bench
 bench: ## Measure throughput beside a bare baseline of the same run
@@ -103,23 +107,23 @@ bench: ## Measure throughput beside a bare baseline of the same run
 
 .PHONY: bench/read
 bench/read: ## Compare report and list pages of the reader with those of a bare server; needs wrk, takes half an hour
-	go test ./cmd/load -run 'TestRead$$' -read -count=1 -timeout 3h -v $(FLAGS)
+	go -C deploy/test test ./load -run 'TestRead$$' -read -count=1 -timeout 3h -v $(FLAGS)
 
 .PHONY: bench/write
 bench/write: ## Measure the projector and rebuilds beside bare writes of the same rows; takes an hour
-	go test ./cmd/load -run 'TestWrite$$' -write -count=1 -timeout 3h -v $(FLAGS)
+	go -C deploy/test test ./load -run 'TestWrite$$' -write -count=1 -timeout 3h -v $(FLAGS)
 
 .PHONY: bench/webhooks
 bench/webhooks: ## Measure how soon and how fast webhooks are sent, and what they cost the projector
-	go test ./cmd/load -run 'TestWebhooks$$' -webhooks -count=1 -timeout 2h -v $(FLAGS)
+	go -C deploy/test test ./load -run 'TestWebhooks$$' -webhooks -count=1 -timeout 2h -v $(FLAGS)
 
 .PHONY: bench/capacity
 bench/capacity: ## Measure what a sizing needs, with one and three NATS servers, and on Citus where it is installed; needs wrk
-	go test ./cmd/load -run 'TestCapacity$$' -capacity -count=1 -timeout 2h -v -calls 15000 $(FLAGS)
+	go -C deploy/test test ./load -run 'TestCapacity$$' -capacity -count=1 -timeout 2h -v -calls 15000 $(FLAGS)
 
 .PHONY: load/read
 load/read: ## Load readers with the largest requests, busy processors and a million calls; takes half an hour
-	go test ./cmd/load -run TestLoad -load -count=1 -timeout 3h -v $(FLAGS)
+	go -C deploy/test test ./load -run TestLoad -load -count=1 -timeout 3h -v $(FLAGS)
 	CALLBOARD_TEST_LONG=1 go test ./readapi/limit -run TestTake_LeaderChanges -count=1 -v
 
 .PHONY: fmt
@@ -130,7 +134,7 @@ fmt: ## Format
 lint: ## Lint, with the analyses of go vet
 	go run $(LINT) run
 	go run $(LINT) run --build-tags operator ./cmd/callboard
-	cd deploy/check && go run $(LINT) run
+	cd deploy/test && go run $(LINT) run
 
 .PHONY: tidy
 tidy: ## Check go.mod

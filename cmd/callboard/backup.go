@@ -13,13 +13,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/backup"
-	"callboard/cmd/progress"
 	"callboard/internal/run"
 	"callboard/internal/run/setting"
 	"callboard/readapi/access"
 	"callboard/schema"
-	"callboard/schema/dump"
 )
 
 type backupCommand struct {
@@ -36,10 +33,10 @@ func (c *backupCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.KeysOnly {
 		return c.writeKeys(ctx, streams.Out)
 	}
-	var written backup.Written
-	err := withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(js jetstream.JetStream, conn *pgx.Conn, display *progress.Display) error {
+	var written writtenBackup
+	err := withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(js jetstream.JetStream, conn *pgx.Conn, display *progressDisplay) error {
 		var err error
-		written, err = backup.Write(ctx, backup.Config{
+		written, err = writeBackup(ctx, backupConfig{
 			Dir: c.Dir, Audit: c.Audit, Keep: c.Keep, Release: run.ReadBuild().Version, Stream: c.Stream.Name,
 			Database: conn, NATS: js, Progress: display,
 		})
@@ -69,7 +66,7 @@ func (c *backupCommand) writeKeys(ctx context.Context, out io.Writer) error {
 			return err
 		}
 		written.Keys = len(keys)
-		written.Path, err = backup.WriteKeys(c.Dir, list)
+		written.Path, err = writeKeyList(c.Dir, list)
 		return err
 	})
 	if err != nil {
@@ -78,11 +75,11 @@ func (c *backupCommand) writeKeys(ctx context.Context, out io.Writer) error {
 	return c.print(out, written, fmt.Sprintf("%s: %d keys.", written.Path, written.Keys))
 }
 
-func backupLines(b backup.Written) []string {
+func backupLines(b writtenBackup) []string {
 	lines := []string{
 		fmt.Sprintf("Backup %s: %d bytes.", b.Path, b.Bytes()),
 		fmt.Sprintf("Keys: %d, audit entries: %d, dead letters: %d, at %s.",
-			b.Rows("access.key"), b.Rows(dump.AuditTable), b.Rows("control.dead_letter"), instant(b.Created)),
+			b.Rows("access.key"), b.Rows(schema.AuditTable), b.Rows("control.dead_letter"), instant(b.Created)),
 	}
 	for _, s := range b.Streams {
 		lines = append(lines, fmt.Sprintf("Stream %s: %d messages up to %d.", s.Name, s.Messages, s.Last))
@@ -96,7 +93,7 @@ func backupLines(b backup.Written) []string {
 // withBothServers does work on JetStream and on a connection to the database, and shows its progress on errs.
 func withBothServers(
 	ctx context.Context, nats setting.NATS, postgres setting.Postgres, errs io.Writer,
-	work func(jetstream.JetStream, *pgx.Conn, *progress.Display) error,
+	work func(jetstream.JetStream, *pgx.Conn, *progressDisplay) error,
 ) error {
 	return withServers(ctx, nats, postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
 		conn, err := pool.Acquire(ctx)
@@ -104,7 +101,7 @@ func withBothServers(
 			return err
 		}
 		defer conn.Release()
-		display := progress.New(errs)
+		display := newProgress(errs)
 		defer display.Close()
 		return work(js, conn.Conn(), display)
 	})
@@ -130,9 +127,9 @@ func (c *restoreCommand) Run(ctx context.Context, streams run.Streams) error {
 	if err != nil {
 		return err
 	}
-	var done backup.Restored
-	err = withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(js jetstream.JetStream, conn *pgx.Conn, display *progress.Display) (err error) {
-		done, err = backup.Restore(ctx, backup.RestoreConfig{
+	var done restoredBackup
+	err = withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(js jetstream.JetStream, conn *pgx.Conn, display *progressDisplay) (err error) {
+		done, err = restoreBackup(ctx, restoreConfig{
 			Path: c.Path, Keys: keys, Replicas: c.Replicas, StreamsOnly: c.StreamsOnly, Database: conn, NATS: js, Progress: display,
 		})
 		return withRestoreAdvice(err)
@@ -144,7 +141,7 @@ func (c *restoreCommand) Run(ctx context.Context, streams run.Streams) error {
 }
 
 // readKeys reads the output of 'keys list --json'. Without a file the list is nil.
-func (c *restoreCommand) readKeys() ([]dump.KeyState, error) {
+func (c *restoreCommand) readKeys() ([]schema.KeyState, error) {
 	if c.Keys == "" {
 		return nil, nil
 	}
@@ -152,7 +149,7 @@ func (c *restoreCommand) readKeys() ([]dump.KeyState, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys := []dump.KeyState{}
+	keys := []schema.KeyState{}
 	if err := json.Unmarshal(text, &keys); err != nil {
 		return nil, fmt.Errorf("%s is not a list of keys, as 'callboard backup DIR --keys-only' writes it: %w", c.Keys, err)
 	}
@@ -164,17 +161,17 @@ func withRestoreAdvice(err error) error {
 	switch {
 	case schema.HasCode(err, pgerrcode.InsufficientPrivilege):
 		return withOwnerAdvice(err)
-	case errors.Is(err, dump.ErrNotEmpty):
+	case errors.Is(err, schema.ErrNotEmpty):
 		return fmt.Errorf("%w\nCreate a new database, run 'callboard migrate' on it, and restore into that one. Nothing was changed", err)
-	case errors.Is(err, dump.ErrOldKeys):
+	case errors.Is(err, schema.ErrOldKeys):
 		return fmt.Errorf("%w\nUse a list that is newer than the backup, or --accept-revoked. The database was not changed", err)
-	case errors.Is(err, backup.ErrOtherStream):
+	case errors.Is(err, errOtherStream):
 		return fmt.Errorf("%w\nStop the programs and publishers. If the stream's messages are not needed, delete it with 'nats stream rm', and restore again. Nothing was changed", err)
 	}
 	return err
 }
 
-func (c *restoreCommand) lines(r backup.Restored) []string {
+func (c *restoreCommand) lines(r restoredBackup) []string {
 	lines := []string{"Backup of " + instant(r.Manifest.Created) + " by callboard " + r.Manifest.Release + "."}
 	for _, s := range r.Streams {
 		what := "restored up to"
@@ -202,7 +199,7 @@ func (c *restoreCommand) lines(r backup.Restored) []string {
 	return append(lines, "The projection is empty. Next: run 'callboard rebuild', then start projectors and readers.")
 }
 
-func keyEnd(k dump.KeyState) string {
+func keyEnd(k schema.KeyState) string {
 	if k.RevokedAt != nil {
 		return "revoked again, as of " + instant(*k.RevokedAt)
 	}

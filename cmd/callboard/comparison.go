@@ -13,64 +13,52 @@ import (
 	"callboard/projector/rebuild"
 )
 
-// comparisonWords are the words for rows that differ. Their tense depends on the command.
-type comparisonWords struct {
-	missing, surplus string // of a row, such as "missing"
-	value            string // format of a value: column, served, expected
-	noColumns        string // the beginning of a sentence about missing tables and columns
-	sums             map[rebuild.Kind]string
-}
-
-func verifyWords() comparisonWords {
-	return comparisonWords{
-		missing: "missing", surplus: "unexpected", value: "%s is %s, expected %s", noColumns: "The live projection has no",
-		sums: map[rebuild.Kind]string{
-			rebuild.KindMissing: "missing", rebuild.KindSurplus: "unexpected", rebuild.KindChanged: "different values",
-		},
-	}
-}
-
-func dryRunWords() comparisonWords {
-	words := verifyWords()
-	words.sums = map[rebuild.Kind]string{
-		rebuild.KindMissing: "would be added", rebuild.KindSurplus: "would be removed", rebuild.KindChanged: "would change",
-	}
-	return words
-}
-
-func rebuildWords() comparisonWords {
-	return comparisonWords{
-		missing: "added", surplus: "removed", value: "%s was %s, is now %s", noColumns: "The replaced projection had no",
-		sums: map[rebuild.Kind]string{rebuild.KindMissing: "added", rebuild.KindSurplus: "removed", rebuild.KindChanged: "changed"},
-	}
-}
-
-// comparisonLines are samples of rows that differ, then sums by table, then the rest.
-func comparisonLines(c rebuild.Comparison, words comparisonWords) []string {
-	lines := sampleLines(c, words)
+// comparisonLines are samples of rows that differ, then sums by table, then the rest. What is compared is the live projection, or the one that
+// a rebuild has replaced; what is expected is the new one.
+func comparisonLines(c rebuild.Comparison) []string {
+	lines := sampleLines(c)
 	if len(c.Changes) > 0 {
-		lines = append(append(lines, ""), table(changeRows(c, words))...)
+		rows := [][]string{{"TABLE", "ROWS", "DIFFERENCE"}}
+		for _, change := range c.Changes {
+			rows = append(rows, []string{change.Table, strconv.FormatInt(change.Rows, 10), kindText(change.Kind)})
+		}
+		lines = append(append(lines, ""), table(rows)...)
 	}
-	return slices.Concat(lines, missingLines(c, words), unreadableLines(c.Unreadable))
+
+	if len(c.MissingColumns) > 0 {
+		line := "The projection has no " + strings.Join(c.MissingColumns, ", ") + ": another release built it"
+		if !c.OtherDefinition {
+			line += ", or its tables were altered"
+		}
+		lines = append(lines, line+".")
+	}
+	return append(lines, unreadableLines(c.Unreadable)...)
+}
+
+// kindText is how rows differ.
+func kindText(kind rebuild.Kind) string {
+	switch kind {
+	case rebuild.KindMissing:
+		return "missing"
+	case rebuild.KindSurplus:
+		return "unexpected"
+	}
+	return "different values"
 }
 
 // messageCountTable is the table of the message accounting. Its rows belong to no phone system, so a repair does not change them.
 const messageCountTable = "message_count"
 
 // sampleLines are the sampled rows, with a line for each column that differs.
-func sampleLines(c rebuild.Comparison, words comparisonWords) []string {
+func sampleLines(c rebuild.Comparison) []string {
 	var lines []string
 	for _, d := range c.Samples {
 		row := rowName(d) + ": "
-		switch d.Kind {
-		case rebuild.KindMissing:
-			lines = append(lines, row+words.missing+" row")
-		case rebuild.KindSurplus:
-			lines = append(lines, row+words.surplus+" row")
-		default:
-			for _, v := range d.Values {
-				lines = append(lines, row+fmt.Sprintf(words.value, v.Column, printable(v.Served), printable(v.Expected)))
-			}
+		if d.Kind != rebuild.KindChanged {
+			lines = append(lines, row+kindText(d.Kind)+" row")
+		}
+		for _, v := range d.Values {
+			lines = append(lines, row+fmt.Sprintf("%s is %s, expected %s", v.Column, printable(v.Served), printable(v.Expected)))
 		}
 	}
 	if names := unlistedTables(c); names != "" {
@@ -113,25 +101,6 @@ func unlistedTables(c rebuild.Comparison) string {
 	return strings.Join(slices.Sorted(maps.Keys(unlisted)), ", ")
 }
 
-func changeRows(c rebuild.Comparison, words comparisonWords) [][]string {
-	rows := [][]string{{"TABLE", "ROWS", "DIFFERENCE"}}
-	for _, change := range c.Changes {
-		rows = append(rows, []string{change.Table, strconv.FormatInt(change.Rows, 10), words.sums[change.Kind]})
-	}
-	return rows
-}
-
-func missingLines(c rebuild.Comparison, words comparisonWords) []string {
-	if len(c.MissingColumns) == 0 {
-		return nil
-	}
-	line := words.noColumns + " " + strings.Join(c.MissingColumns, ", ") + ": another release built it"
-	if !c.OtherDefinition {
-		line += ", or its tables were altered"
-	}
-	return []string{line + "."}
-}
-
 // shownMessages is how many unreadable messages are listed.
 const shownMessages = 20
 
@@ -149,11 +118,11 @@ func unreadableLines(messages []rebuild.UnreadableMessage) []string {
 	return lines
 }
 
-// changedSystemLines say what becomes of the phone systems whose reports show other values, or, with "would ", what would.
-func changedSystemLines(would string, found rebuild.Comparison) []string {
+// changedSystemLines say what a rebuild or a repair means for the phone systems whose reports show other values.
+func changedSystemLines(found rebuild.Comparison) []string {
 	if found.ChangedSystems == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("Phone systems whose reports %sshow other values: %d. Their calls %sget a later updatedAt, "+
-		"so clients that walk by it read them again.", would, found.ChangedSystems, would)}
+	return []string{fmt.Sprintf("Phone systems whose reports show other values: %d. "+
+		"The new rows give their calls a later updatedAt, so clients that walk by it read them again.", found.ChangedSystems)}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/progress"
 	"callboard/internal/run"
 	"callboard/internal/run/setting"
 	"callboard/projector/deadletter"
@@ -24,23 +23,6 @@ type deadLettersCommand struct {
 	Retry deadLettersRetryCommand `cmd:"" help:"Publish dead letters again and wait for the results. Exit 1 if any was not applied or still waits."`
 	Drop  deadLettersDropCommand  `cmd:"" help:"Resolve dead letters and delete their data. They still count as dead."`
 	Skip  deadLettersSkipCommand  `cmd:"" help:"Make the next message of a stopped partition a dead letter, so that the partition goes on behind it."`
-}
-
-// selection holds the arguments by which retry and drop select dead letters.
-type selection struct {
-	IDs    []int64 `arg:"" optional:"" name:"id" help:"The IDs, from 'dead-letters list'."`
-	All    bool    `help:"Select all open dead letters. 'drop' requires --reason with it."`
-	Reason string  `placeholder:"TEXT" help:"With --all: only those whose reason contains this text."`
-}
-
-func (s selection) parse() (deadletter.Selection, error) {
-	switch {
-	case s.All == (len(s.IDs) > 0):
-		return deadletter.Selection{}, &run.UsageError{Detail: "name the dead letters by ID, or use --all"}
-	case !s.All && s.Reason != "":
-		return deadletter.Selection{}, &run.UsageError{Detail: "--reason requires --all"}
-	}
-	return deadletter.Selection{IDs: s.IDs, Reason: s.Reason}, nil
 }
 
 // withDeadLetterAdvice adds what to do to an error that selected dead letters caused.
@@ -75,19 +57,18 @@ type deadLettersListCommand struct {
 	output
 	All      bool             `help:"List resolved dead letters too: applied, stale, ignored and dropped ones."`
 	Limit    int              `type:"count" min:"1" max:"10000" default:"100" help:"The maximum number to list, up to 10000."`
-	Reason   string           `placeholder:"TEXT" help:"Only those whose reason contains this text."`
 	Postgres setting.Postgres `embed:""`
 }
 
 // Run lists dead letters. The note that the list was cut goes to standard error, since a program may read the list.
 func (c *deadLettersListCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		page, err := deadletter.List(ctx, pool, deadletter.Query{Resolved: c.All, Reason: c.Reason, Limit: c.Limit})
+		page, err := deadletter.List(ctx, pool, deadletter.Query{Resolved: c.All, Limit: c.Limit})
 		if err != nil {
 			return err
 		}
 		if page.More {
-			fmt.Fprintf(streams.Err, "Only the oldest %d are listed. Use --limit to list more, or --reason to filter.\n", len(page.DeadLetters))
+			fmt.Fprintf(streams.Err, "Only the oldest %d are listed. Use --limit to list more.\n", len(page.DeadLetters))
 		}
 		return c.print(streams.Out, page, c.lines(page)...)
 	})
@@ -96,61 +77,42 @@ func (c *deadLettersListCommand) Run(ctx context.Context, streams run.Streams) e
 type deadLettersShowCommand struct {
 	output
 	ID       int64            `arg:"" help:"The ID, from 'dead-letters list'."`
-	Full     bool             `help:"Show all of the data, whatever its size."`
-	Raw      bool             `help:"Print nothing but the unchanged data."`
 	Postgres setting.Postgres `embed:""`
 }
 
 // Run shows a dead letter. In JSON the data is in base64, since it can hold any bytes.
 func (c *deadLettersShowCommand) Run(ctx context.Context, streams run.Streams) error {
-	if c.Raw && (c.JSON || c.Full) {
-		return &run.UsageError{Detail: "--raw can't be combined with --json or --full"}
-	}
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		detail, err := deadletter.Find(ctx, pool, c.ID)
-		switch {
-		case err != nil:
+		if err != nil {
 			return withDeadLetterAdvice(err)
-		case !c.Raw:
-			return c.print(streams.Out, detail, c.lines(detail)...)
-		case detail.State == deadletter.Dropped:
-			return fmt.Errorf("dead letter %d was dropped: its data is deleted", c.ID)
 		}
-		_, err = streams.Out.Write(detail.Data)
-		return err
+		return c.print(streams.Out, detail, deadLetterLines(detail)...)
 	})
 }
 
 type deadLettersDropCommand struct {
 	output
-	selection
+	IDs      []int64          `arg:"" name:"id" help:"The IDs, from 'dead-letters list'."`
 	Postgres setting.Postgres `embed:""`
 }
 
-// Run drops dead letters without asking for confirmation, which is why --all requires a reason.
+// Run drops dead letters without asking for confirmation.
 func (c *deadLettersDropCommand) Run(ctx context.Context, streams run.Streams) error {
-	selected, err := c.parse()
-	if err != nil {
-		return err
-	}
-	if c.All && c.Reason == "" {
-		return &run.UsageError{Detail: "drop --all requires --reason"}
-	}
 	return withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
-		results, err := deadletter.Drop(ctx, pool, selected)
+		results, err := deadletter.Drop(ctx, pool, deadletter.Selection{IDs: c.IDs})
 		if err != nil {
 			return withDeadLetterAdvice(err)
 		}
-		done := map[string][]deadletter.Result{"results": append([]deadletter.Result{}, results...)}
-		return c.print(streams.Out, done, c.lines(results)...)
+		return c.print(streams.Out, map[string][]deadletter.Result{"results": results}, resultLines(results, nil)...)
 	})
 }
 
 type deadLettersRetryCommand struct {
 	output
-	selection
+	IDs     []int64       `arg:"" optional:"" name:"id" help:"The IDs, from 'dead-letters list'."`
+	All     bool          `help:"Select all open dead letters."`
 	Timeout time.Duration `min:"1ms" default:"30s" help:"How long to wait for the projectors. They apply the remaining retries later."`
-	NoWait  bool          `help:"Publish the dead letters and do not wait."`
 	projectionServers
 }
 
@@ -162,17 +124,16 @@ type retryResults struct {
 
 // Run publishes dead letters again and waits for the results.
 func (c *deadLettersRetryCommand) Run(ctx context.Context, streams run.Streams) error {
-	selected, err := c.parse()
-	if err != nil {
-		return err
+	if c.All == (len(c.IDs) > 0) {
+		return &run.UsageError{Detail: "name the dead letters by ID, or use --all"}
 	}
 	return interrupted(ctx, withServers(ctx, c.NATS, c.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
-		return c.retry(ctx, streams, status.Source{JetStream: js, Stream: c.Stream.Name, Pool: pool}, selected)
+		return c.retry(ctx, streams, status.Source{JetStream: js, Stream: c.Stream.Name, Pool: pool})
 	}))
 }
 
-func (c *deadLettersRetryCommand) retry(ctx context.Context, streams run.Streams, source status.Source, selected deadletter.Selection) error {
-	display := progress.New(streams.Err)
+func (c *deadLettersRetryCommand) retry(ctx context.Context, streams run.Streams, source status.Source) error {
+	display := newProgress(streams.Err)
 	defer display.Close()
 	publishing := display.Start("publishing", "dead letters", 0)
 	retrier := deadletter.Retrier{
@@ -181,22 +142,23 @@ func (c *deadLettersRetryCommand) retry(ctx context.Context, streams run.Streams
 			publishing.Set(int64(done))
 		},
 	}
-	retries, err := retrier.Retry(ctx, selected)
+	retries, err := retrier.Retry(ctx, deadletter.Selection{IDs: c.IDs})
 	publishing.Finish()
 	if err != nil {
 		return withPublished(ctx, withDeadLetterAdvice(err), len(retries.Published))
 	}
-	results, err := c.wait(ctx, display, source, retries.Published)
+	waiting := display.Start("waiting for the projectors", "dead letters", int64(len(retries.Published)))
+	results, err := deadletter.Wait(ctx, source.Pool, retries.Published, c.Timeout, func(done int) { waiting.Set(int64(done)) })
 	if err != nil {
 		return withPublished(ctx, err, len(retries.Published))
 	}
 	display.Close()
 	all := append([]deadletter.Result{}, slices.Concat(retries.AlreadyResolved, retries.TooLarge, results)...)
 	done := retryResults{Results: all, NotRetryable: retries.NotRetryable}
-	if err := c.print(streams.Out, done, c.lines(done)...); err != nil {
+	if err := c.print(streams.Out, done, resultLines(all, done.NotRetryable)...); err != nil {
 		return err
 	}
-	if len(retries.TooLarge) > 0 || !c.NoWait && slices.ContainsFunc(results, func(r deadletter.Result) bool { return !r.State.Resolved() }) {
+	if len(retries.TooLarge) > 0 || slices.ContainsFunc(results, func(r deadletter.Result) bool { return !r.State.Resolved() }) {
 		return run.ErrFailed
 	}
 	return nil
@@ -211,18 +173,6 @@ func withPublished(ctx context.Context, err error, published int) error {
 		return err
 	}
 	return fmt.Errorf("%w\nPublished again before: %d dead letters. Projectors apply them", err, published)
-}
-
-func (c *deadLettersRetryCommand) wait(ctx context.Context, display *progress.Display, source status.Source, ids []int64) ([]deadletter.Result, error) {
-	if c.NoWait {
-		results := make([]deadletter.Result, len(ids))
-		for i, id := range ids {
-			results[i] = deadletter.Result{ID: id, State: deadletter.Waiting}
-		}
-		return results, nil
-	}
-	waiting := display.Start("waiting for the projectors", "dead letters", int64(len(ids)))
-	return deadletter.Wait(ctx, source.Pool, ids, c.Timeout, func(done int) { waiting.Set(int64(done)) })
 }
 
 type deadLettersSkipCommand struct {

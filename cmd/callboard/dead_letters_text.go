@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"callboard/events/audit"
@@ -15,27 +14,15 @@ import (
 
 const (
 	shownReasonLength = 100 // characters
-	shownReasons      = 10
-	shownIDs          = 10
 	shownDataBytes    = 4 << 10
-
-	// maxWithoutReasons is up to how many open dead letters a list ends without counts by reason.
-	maxWithoutReasons = 10
 )
 
-func (s selection) noneText() string {
-	if s.Reason != "" {
-		return fmt.Sprintf("No open dead letter has a reason that contains %q.", s.Reason)
-	}
-	return "No open dead letters."
-}
-
 func (c *deadLettersListCommand) lines(page deadletter.Page) []string {
-	if len(page.DeadLetters) == 0 {
-		if c.All {
-			return []string{"No dead letters."}
-		}
-		return []string{selection{Reason: c.Reason}.noneText()}
+	switch {
+	case len(page.DeadLetters) == 0 && c.All:
+		return []string{"No dead letters."}
+	case len(page.DeadLetters) == 0:
+		return []string{"No open dead letters."}
 	}
 	rows := [][]string{{"ID", "STORED", "SUBJECT", "SEQUENCE", "STATE", "REASON"}}
 	for _, l := range page.DeadLetters {
@@ -48,35 +35,19 @@ func (c *deadLettersListCommand) lines(page deadletter.Page) []string {
 	if page.Waiting > 0 {
 		line += fmt.Sprintf(", of which %d waiting for a retry", page.Waiting)
 	}
-	if page.Open <= maxWithoutReasons {
-		return append(table(rows), "", line+".")
-	}
-	return slices.Concat(table(rows), []string{"", line + ":", ""}, table(reasonRows(page.Reasons)))
+	return append(table(rows), "", line+".")
 }
 
-func reasonRows(reasons []deadletter.ReasonCount) [][]string {
-	rows := [][]string{{"COUNT", "REASON"}}
-	for i, r := range reasons {
-		if i == shownReasons {
-			return append(rows, []string{"", fmt.Sprintf("and %d more reasons", len(reasons)-i)})
-		}
-		rows = append(rows, []string{strconv.FormatInt(r.Count, 10), shortReason(r.Reason)})
-	}
-	return rows
-}
-
-func (c *deadLettersShowCommand) lines(l deadletter.Detail) []string {
+// deadLetterLines are what is known about a dead letter, and the beginning of its data.
+func deadLetterLines(l deadletter.Detail) []string {
 	lines := table(detailRows(l))
 	if l.State == deadletter.Dropped {
 		return lines
 	}
-	text, rest := deadletter.Legible(l.Data), 0
-	if !c.Full {
-		text, rest = cutBytes(text, shownDataBytes)
-	}
+	text, rest := cutBytes(deadletter.Legible(l.Data), shownDataBytes)
 	lines = append(lines, "", fmt.Sprintf("Data, %d bytes:", len(l.Data)), text)
 	if rest > 0 {
-		lines = append(lines, fmt.Sprintf("... and %d more bytes; use --full to show all", rest))
+		lines = append(lines, fmt.Sprintf("... and %d more bytes; --json shows all, in base64", rest))
 	}
 	return lines
 }
@@ -127,99 +98,43 @@ func stateText(l deadletter.DeadLetter) string {
 	return string(l.State)
 }
 
-func (c *deadLettersDropCommand) lines(results []deadletter.Result) []string {
-	lines := alreadyResolvedLines(results)
-	var ids []int64
+// resultLines are what became of each dead letter, and how many could not be retried.
+func resultLines(results []deadletter.Result, notRetryable map[deadletter.NotRetryableReason]int) []string {
+	if len(results)+len(notRetryable) == 0 {
+		return []string{"No open dead letters."}
+	}
+	var lines []string
 	for _, r := range results {
-		if !r.AlreadyResolved {
-			ids = append(ids, r.ID)
-		}
-	}
-	if len(ids) > 0 {
-		lines = append(lines, fmt.Sprintf("Dropped: %d (%s).", len(ids), idList(ids)))
-	}
-	if len(lines) == 0 {
-		lines = []string{c.noneText()}
-	}
-	return lines
-}
-
-func alreadyResolvedLines(results []deadletter.Result) (lines []string) {
-	for _, r := range results {
+		line := fmt.Sprintf("Dead letter %d: %s", r.ID, resultText(r.State))
 		if r.AlreadyResolved {
-			lines = append(lines, fmt.Sprintf("Dead letter %d was resolved before: %s.", r.ID, r.State))
+			line = fmt.Sprintf("Dead letter %d was resolved before: %s", r.ID, r.State)
 		}
+		if r.Reason != "" {
+			line += ": " + shortReason(r.Reason)
+		}
+		lines = append(lines, line+".")
+	}
+	for _, reason := range slices.Sorted(maps.Keys(notRetryable)) {
+		lines = append(lines, fmt.Sprintf("Not retryable: %d %s.", notRetryable[reason], reason.Text()))
 	}
 	return lines
 }
 
-func (c *deadLettersRetryCommand) lines(done retryResults) []string {
-	lines := alreadyResolvedLines(done.Results)
-	for _, state := range []deadletter.State{
-		deadletter.Applied, deadletter.Stale, deadletter.Ignored, deadletter.Dropped, deadletter.Gone, deadletter.Open, deadletter.Waiting,
-	} {
-		lines = append(lines, c.stateLines(state, done.Results)...)
+// resultText is the state of a dead letter after a command.
+func resultText(s deadletter.State) string {
+	switch s {
+	case deadletter.Stale:
+		return "stale, because a later state of the same entity exists"
+	case deadletter.Ignored:
+		return "ignored, because its call was deleted"
+	case deadletter.Gone:
+		return "deleted together with its generation"
+	case deadletter.Open:
+		return "not applied"
+	case deadletter.Waiting:
+		return "still waiting for a projector"
 	}
-	for _, reason := range slices.Sorted(maps.Keys(done.NotRetryable)) {
-		lines = append(lines, fmt.Sprintf("not retryable: %d %s", done.NotRetryable[reason], reason.Text()))
-	}
-	if len(lines) == 0 {
-		lines = []string{c.noneText()}
-	}
-	return lines
-}
-
-// stateLines are the number of results in a state, their ids, and their reasons.
-func (c *deadLettersRetryCommand) stateLines(state deadletter.State, results []deadletter.Result) []string {
-	byReason := make(map[string][]int64)
-	count := 0
-	for _, r := range results {
-		if r.State == state && !r.AlreadyResolved {
-			byReason[r.Reason] = append(byReason[r.Reason], r.ID)
-			count++
-		}
-	}
-	if count == 0 {
-		return nil
-	}
-	name, explanation := c.stateWords(state)
-	line := fmt.Sprintf("%s: %d", name, count)
-	if ids := byReason[""]; len(ids) > 0 {
-		line += " (" + idList(ids) + ")"
-		delete(byReason, "")
-	}
-	reasons := slices.SortedFunc(maps.Keys(byReason), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(byReason[b]), len(byReason[a])), cmp.Compare(a, b))
-	})
-	lines := []string{line + explanation}
-	for i, reason := range reasons {
-		if i == shownReasons {
-			return append(lines, fmt.Sprintf("  and %d more reasons", len(reasons)-i))
-		}
-		lines = append(lines, fmt.Sprintf("  %s: %s", idList(byReason[reason]), shortReason(reason)))
-	}
-	return lines
-}
-
-// stateWords are the name of a retry's result and an explanation of it.
-func (c *deadLettersRetryCommand) stateWords(s deadletter.State) (name, explanation string) {
-	switch {
-	case s == deadletter.Stale:
-		return "stale", "; a later state of the same entity exists"
-	case s == deadletter.Ignored:
-		return "ignored", "; its call was deleted"
-	case s == deadletter.Dropped:
-		return "dropped", "; by another command"
-	case s == deadletter.Gone:
-		return "gone", "; deleted together with their generation"
-	case s == deadletter.Open:
-		return "not applied", "; run 'callboard dead-letters show ID' for advice"
-	case s == deadletter.Waiting && c.NoWait:
-		return "published again", "; run 'callboard dead-letters list' to see which are still open"
-	case s == deadletter.Waiting:
-		return "still waiting", "; projectors apply the retries that they have not reached"
-	}
-	return string(s), ""
+	return string(s)
 }
 
 func (c *deadLettersSkipCommand) lines(s deadletter.Skipped) []string {
@@ -235,19 +150,6 @@ func shortReason(reason string) string {
 		reason = string(runes[:shownReasonLength-1]) + "…"
 	}
 	return printable(reason)
-}
-
-// idList lists the first ids of many.
-func idList(ids []int64) string {
-	names := make([]string, 0, shownIDs)
-	for _, id := range ids[:min(len(ids), shownIDs)] {
-		names = append(names, strconv.FormatInt(id, 10))
-	}
-	text := "ID " + strings.Join(names, ", ")
-	if len(ids) > shownIDs {
-		text += fmt.Sprintf(" and %d more", len(ids)-shownIDs)
-	}
-	return text
 }
 
 // cutBytes returns the beginning of a text, at most limit bytes of whole characters, and the number of bytes that it left out.

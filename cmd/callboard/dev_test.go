@@ -1,235 +1,184 @@
 package main
 
 import (
-	"encoding/binary"
+	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
+	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"syscall"
 	"testing"
+	"time"
 
 	"callboard/events/eventstest"
+	"callboard/internal/run/setting"
+	"callboard/schema/cluster"
 )
 
-const (
-	systemID    = "7d0d6b8e-5b0a-4a55-9a3c-0f6f6f1f2a10"
-	extensionID = "3c1b7a40-6f7e-4d0e-9c55-8f5a2f6b9d11"
-	ownCallID   = "0b9f5d0e-2a43-4a0e-8a53-5c1b9c0d1e2f" // the extension answered it
-	otherCallID = "1f8e4c2d-3b5a-4c6d-9e7f-0a1b2c3d4e5f"
-)
-
-// fixtureLines are the events of a phone system, an extension and two calls.
-func fixtureLines() string {
-	call := func(id, answeredBy string) string {
-		return `{"type":"callboard.call.changed","data":{"id":"` + id + `","phoneSystemId":"` + systemID + `","version":1,` +
-			`"callSid":"CA` + strings.ReplaceAll(id, "-", "") + `","direction":"inbound","status":"completed","from":"+14155550123",` +
-			`"to":"+14155550100","createdAt":"2026-03-02T09:30:00Z","duration":190,"isEmergency":false,"isConverted":false,` +
-			`"isEdited":false,"answeredByExtensionId":` + answeredBy + `,"tags":[]}}`
-	}
-	return strings.Join([]string{
-		`{"type":"callboard.phone-system.changed","data":{"id":"` + systemID + `","version":1,"name":"Harbour Dental","organizationId":null}}`,
-		`{"type":"callboard.extension.changed","data":{"id":"` + extensionID + `","phoneSystemId":"` + systemID + `","version":1,` +
-			`"number":"101","name":"Ann","status":"active","createdAt":"2026-01-01T00:00:00Z","updatedAt":"2026-01-01T00:00:00Z","assignedPhoneIds":[]}}`,
-		call(ownCallID, `"`+extensionID+`"`),
-		call(otherCallID, "null"),
-	}, "\n")
+// devInProcess is an instance that runs in this process.
+type devInProcess struct {
+	devReady
+	stop  context.CancelFunc
+	ended chan error
 }
 
-// TestDev runs the commands of a platform team and an operator against an instance without a sample.
-func TestDev(t *testing.T) {
-	t.Parallel()
-	i := startDev(t, t.TempDir(), "--sample", "none")
-	if i.APIKey != nil {
-		t.Errorf("API key = %s, want none without a sample", *i.APIKey)
-	}
-	if out := succeed(t, i.Env, fixtureLines(), "publish", "-", "--json"); out != "{\"published\":4}\n" {
-		t.Errorf("publish: output = %s, want 4 published", out)
-	}
-	whole := issueKey(t, i.Env, systemID, "--name", "whole", "--scopes", "calls:read,phones:read")
-	eventstest.Eventually(t, "the key sees both calls", func() bool { return i.calls(whole.Key) == 2 })
-	t.Run("status", func(t *testing.T) { checkStatusOfDev(t, i) })
-	succeed(t, i.Env, "", "keys", "revoke", whole.ID)
-	expectStatus(t, i.callsURL(), whole.Key, http.StatusUnauthorized)
-	t.Run("stop", func(t *testing.T) { checkStop(t, i, whole.Key) })
-}
-
-func (i *devInstance) callsURL() string {
-	return i.BaseURL + "/customer/phone-systems/" + systemID + "/call-logs"
-}
-
-// calls returns the number of calls in the key's list, -1 if the status is not 200.
-func (i *devInstance) calls(key string) int {
-	i.Helper()
-	status, body := get(i, i.callsURL(), key)
-	var response struct{ Data []json.RawMessage }
-	if err := json.Unmarshal(body, &response); err != nil || status != http.StatusOK {
-		return -1
-	}
-	return len(response.Data)
-}
-
-// postgresPID returns the process id of the instance's PostgreSQL server.
-func (i *devInstance) postgresPID() (pid int) {
-	i.Helper()
-	text, err := os.ReadFile(filepath.Join(i.dir, "postgres", "data", "postmaster.pid"))
-	if err == nil {
-		_, err = fmt.Sscan(string(text), &pid)
-	}
-	if err != nil {
-		i.Fatal(err)
-	}
-	return pid
-}
-
-// processEnded reports whether a process has ended. One that no parent has waited for still has its number, but no command line.
-func processEnded(pid int) bool {
-	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	return err == nil && len(line) == 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
-}
-
-func checkStatusOfDev(t *testing.T, i *devInstance) {
+// startInProcess starts an instance and returns when it is ready.
+func startInProcess(t *testing.T, change func(*devConfig)) *devInProcess {
 	t.Helper()
-	report := succeedJSON[struct {
-		Generation  int
-		DeadLetters int
-		Partitions  []struct {
-			LagEvents int
-			Owner     string
-		}
-	}](t, i.Env, "status")
-	if len(report.Partitions) != 16 || report.Generation != 1 || report.DeadLetters != 0 {
-		t.Errorf("report = %+v, want 16 partitions, generation 1, no dead letters", report)
+	c := devConfig{
+		Listen: "127.0.0.1:0", NATSListen: "127.0.0.1:0", Data: t.TempDir(), Sample: noSample,
+		ReadyFile: filepath.Join(t.TempDir(), "ready.json"), Out: io.Discard, Err: io.Discard,
 	}
-	for n, p := range report.Partitions {
-		if p.LagEvents != 0 || !strings.HasPrefix(p.Owner, "projector@") {
-			t.Errorf("partition %d = %+v, want no lag and a projector as owner", n, p)
+	change(&c)
+	t.Cleanup(func() {
+		if err := cluster.Remove(filepath.Join(c.Data, "postgres")); err != nil {
+			t.Error(err)
 		}
-	}
-	watch := start(t, "callboard", i.Env, "status", "--watch", "--json")
-	eventstest.Eventually(t, "a second report with a rate", func() bool {
-		reports := strings.Split(watch.Out.String(), "\n")
-		return len(reports) >= 3 && !strings.Contains(reports[1], `"rate":null`)
 	})
-	watch.StopCleanly(os.Interrupt)
-	if out := succeed(t, i.Env, "", "status"); !strings.Contains(out, "PARTITION") || !strings.Contains(out, "4 events, 0 not applied") {
-		t.Errorf("status: output = %s, want a table and 4 events", out)
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &devInProcess{stop: cancel, ended: make(chan error, 1)}
+	go func() { r.ended <- runDev(ctx, c) }()
+	eventstest.Eventually(t, "the instance writes its ready file", func() bool {
+		select {
+		case err := <-r.ended:
+			t.Fatalf("Run: error = %v, want a ready file", err)
+		default:
+		}
+		text, err := os.ReadFile(c.ReadyFile)
+		return err == nil && json.Unmarshal(text, &r.devReady) == nil
+	})
+	return r
+}
+
+func (r *devInProcess) end(t *testing.T) {
+	t.Helper()
+	r.stop()
+	if err := <-r.ended; err != nil {
+		t.Error(err)
 	}
 }
 
-func checkStop(t *testing.T, i *devInstance, key string) {
-	t.Helper()
-	pid := i.postgresPID()
-	i.StopCleanly(os.Interrupt)
-	if !processEnded(pid) {
-		t.Errorf("PostgreSQL, process %d, still runs", pid)
+// A stopped instance with live calls leaves no goroutine, which TestMain checks.
+func TestRun_LeavesNoGoroutine(t *testing.T) {
+	t.Parallel()
+	r := startInProcess(t, func(c *devConfig) { c.Sample = liveSample })
+	if r.APIKey == nil || !strings.HasPrefix(*r.APIKey, "sk_phones_") {
+		t.Errorf("API key = %v, want one", r.APIKey)
 	}
-	log, err := os.ReadFile(filepath.Join(i.dir, "log"))
+	r.end(t)
+}
+
+// A second instance uses the first one's NATS and PostgreSQL: it starts no servers, sets the roles in its sessions instead of changing
+// their passwords, and its projector owns no partition.
+func TestRun_ExternalServers(t *testing.T) {
+	t.Parallel()
+	first := startInProcess(t, func(*devConfig) {})
+	second := startInProcess(t, func(c *devConfig) {
+		c.Sample = smallSample
+		c.NATSURL, c.PostgresURL = eventstest.Parsed(t, setting.NewNATSURL, first.NATSURL), eventstest.Parsed(t, setting.NewPostgresURL, first.PostgresURL)
+	})
+	if second.NATSURL != first.NATSURL || second.PostgresURL != first.PostgresURL {
+		t.Errorf("second instance = %+v, want the servers of the first", second.devReady)
+	}
+	if got := discoveryStatus(t, second.BaseURL, *second.APIKey); got != http.StatusOK {
+		t.Errorf("status = %d, want 200", got)
+	}
+	second.end(t)
+	awaitReady(t, first)
+	first.end(t)
+}
+
+// A start revokes the key of the last start, and no other key of the same name.
+func TestRun_RevokesOnlyItsLastKey(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	small := func(c *devConfig) { c.Sample, c.Data = smallSample, dir }
+	first := startInProcess(t, small)
+	other := *first.APIKey
+	first.end(t)
+	if err := os.Remove(filepath.Join(dir, keyFile)); err != nil { // the second start does not know the first key
+		t.Fatal(err)
+	}
+	second := startInProcess(t, small)
+	own := *second.APIKey
+	second.end(t)
+	third := startInProcess(t, small)
+	for key, want := range map[string]int{other: http.StatusOK, own: http.StatusUnauthorized, *third.APIKey: http.StatusOK} {
+		if got := discoveryStatus(t, third.BaseURL, key); got != want {
+			t.Errorf("status = %d, want %d", got, want)
+		}
+	}
+	third.end(t)
+}
+
+// discoveryStatus returns the status of a request for the list of phone systems.
+func discoveryStatus(t *testing.T, base, key string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/customer/phone-systems", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{key, i.Env["CALLBOARD_KEY_PEPPER"], i.Env["CALLBOARD_CURSOR_KEY"]} {
-		if strings.Contains(string(log)+i.Err.String(), secret) {
-			t.Error("the log contains a secret")
-		}
-	}
-}
-
-// A killed instance leaves no process behind, and the next start has its data.
-func TestDev_Killed(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	i := startDev(t, dir, "--sample", "none")
-	succeed(t, i.Env, fixtureLines(), "publish", "-")
-	key := issueKey(t, i.Env, systemID, "--name", "x", "--scopes", "calls:read")
-	eventstest.Eventually(t, "the key sees both calls", func() bool { return i.calls(key.Key) == 2 })
-	pid := i.postgresPID()
-	i.Stop(syscall.SIGKILL)
-	eventstest.Eventually(t, "PostgreSQL ends", func() bool { return processEnded(pid) })
-	again := startDev(t, dir, "--sample", "none")
-	if n := again.calls(key.Key); n != 2 {
-		t.Errorf("calls after the restart = %d, want 2", n)
-	}
-	again.StopCleanly(syscall.SIGTERM)
-}
-
-// The printed examples work, also after a restart, which replaces the key and restores deleted audio.
-func TestDev_Sample(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	first := startDev(t, dir, "--sample", "small")
-	checkExamples(t, first)
-	clips, err := filepath.Glob(filepath.Join(dir, "audio", "clips", "*.wav"))
-	if err != nil || len(clips) == 0 {
-		t.Errorf("audio files = %v, error = %v, want some", clips, err)
-	}
-	first.StopCleanly(os.Interrupt)
-	if err := os.RemoveAll(filepath.Join(dir, "audio")); err != nil {
-		t.Fatal(err)
-	}
-	second := startDev(t, dir, "--sample", "small")
-	checkExamples(t, second)
-	expectStatus(t, second.BaseURL+"/customer/phone-systems", *first.APIKey, http.StatusUnauthorized)
-	out := succeed(t, second.Env, "", "simulate", "--systems", "1", "--calls", "20", "--seed", "77", "--json")
-	if !strings.Contains(out, `"calls":20`) {
-		t.Errorf("simulate: output = %s, want 20 calls", out)
-	}
-	waitUntilCaughtUp(t, second.Env)
-	expect(t, second.Env, 0, ` 0 not applied; open dead letters: 0; live generation: 1\n$`, "status")
-}
-
-func checkExamples(t *testing.T, i *devInstance) {
-	t.Helper()
-	// dev prints after it has written the ready file.
-	eventstest.Eventually(t, "dev prints its last line", func() bool { return i.Out.Contains("Ctrl-C") })
-	examples := regexp.MustCompile(`(?m)^\s+(curl -H 'X-API-Key: (\S+)' '(\S+)')$`).FindAllStringSubmatch(i.Out.String(), -1)
-	if len(examples) != 3 || i.APIKey == nil {
-		t.Fatalf("examples = %d, want 3, and a key", len(examples))
-	}
-	for _, example := range examples {
-		line, key, address := example[1], example[2], example[3]
-		status, body := get(t, address, key)
-		if status != http.StatusOK || key != *i.APIKey || len(body) < 100 {
-			t.Errorf("%s: status = %d, body = %s, want 200 and data", line, status, body)
-		}
-		if _, err := exec.LookPath("curl"); err != nil {
-			continue
-		}
-		out, err := exec.CommandContext(t.Context(), "sh", "-c", line+" -s -f").Output()
-		if err != nil || !json.Valid(out) {
-			t.Errorf("%s: output = %s, error = %v, want JSON", line, out, err)
-		}
-	}
-	checkAudio(t, i, examples[2][3])
-}
-
-// checkAudio requests a link to audio and follows it without a key.
-func checkAudio(t *testing.T, i *devInstance, address string) {
-	t.Helper()
-	_, body := get(t, address, *i.APIKey)
-	var link struct{ URL string }
-	if err := json.Unmarshal(body, &link); err != nil {
-		t.Fatalf("%s: %s", address, body)
-	}
-	status, wav := get(t, link.URL, "")
-	if status != http.StatusOK || len(wav) < 44 || string(wav[:4])+string(wav[8:16]) != "RIFFWAVEfmt " ||
-		int(binary.LittleEndian.Uint32(wav[4:]))+8 != len(wav) {
-		t.Errorf("audio: status = %d, %d bytes, begins with %.16q, want 200 and a WAV file", status, len(wav), wav)
-	}
-	status, part := get(t, link.URL, "", "Range", "bytes=8-11")
-	if status != http.StatusPartialContent || string(part) != "WAVE" {
-		t.Errorf("range of audio: status = %d, body = %s, want 206 and WAVE", status, part)
-	}
-	log, err := os.ReadFile(filepath.Join(i.dir, "log"))
+	request.Header.Set("X-API-Key", key)
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if token := link.URL[strings.LastIndexByte(link.URL, '/')+1:]; strings.Contains(string(log), token) {
-		t.Error("the log contains the link")
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+// awaitReady waits until an instance's projector and reader are ready. An answer that takes longer than two seconds says that they are not.
+func awaitReady(t *testing.T, r *devInProcess) {
+	t.Helper()
+	for _, admin := range []string{r.ReadAPIAdminURL, r.ProjectorAdminURL} {
+		eventstest.Eventually(t, admin+" is ready", func() bool {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, admin+"/readyz", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			return response.StatusCode == http.StatusOK
+		})
+	}
+}
+
+// An instance whose tables hold events of another stream stops with an error instead of waiting for them.
+func TestRun_TablesOfAnotherStream(t *testing.T) {
+	t.Parallel()
+	first := startInProcess(t, func(*devConfig) {})
+	var errs eventstest.LogBuffer
+	err := runDev(t.Context(), devConfig{
+		Listen: "127.0.0.1:0", NATSListen: "127.0.0.1:0", Data: t.TempDir(), Sample: noSample,
+		PostgresURL: eventstest.Parsed(t, setting.NewPostgresURL, first.PostgresURL), Out: io.Discard, Err: &errs,
+	})
+	if err == nil || !strings.Contains(err.Error(), "events of another stream") || !strings.Contains(err.Error(), "--renew-projection") {
+		t.Errorf("error = %v, want another stream and --renew-projection: %s", err, &errs)
+	}
+	first.end(t)
+}
+
+// An instance that is stopped during its start returns no error.
+func TestRun_StoppedDuringStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	t.Cleanup(func() {
+		if err := cluster.Remove(filepath.Join(dir, "postgres")); err != nil {
+			t.Error(err)
+		}
+	})
+	for wait := time.Duration(0); wait < 1200*time.Millisecond; wait += 150 * time.Millisecond {
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
+		err := runDev(ctx, devConfig{
+			Listen: "127.0.0.1:0", NATSListen: "127.0.0.1:0", Data: dir, Sample: smallSample, Out: io.Discard, Err: io.Discard,
+		})
+		cancel()
+		if err != nil {
+			t.Errorf("stopped after %s: error = %v, want none", wait, err)
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"callboard/cmd/secrets"
 	"callboard/events"
 	"callboard/internal/run"
 	"callboard/internal/run/setting"
@@ -45,7 +44,7 @@ func (c *migrateCommand) Run(ctx context.Context, streams run.Streams) error {
 	var passwords schema.Passwords
 	if c.Passwords != "" {
 		var err error
-		if passwords, err = secrets.ReadPasswords(c.Passwords); err != nil {
+		if passwords, err = readPasswords(c.Passwords); err != nil {
 			return fmt.Errorf("passwords: %w\nRun 'callboard secrets create %s'", err, c.Passwords)
 		}
 	}
@@ -127,7 +126,7 @@ type secretsCreateCommand struct {
 
 // Run creates what is missing.
 func (c *secretsCreateCommand) Run(streams run.Streams) error {
-	done, err := secrets.Create(secrets.Config{
+	done, err := createSecrets(secretsConfig{
 		Dir: c.Dir, Postgres: c.Postgres, Replicas: c.Replicas, NATS: c.NATS, Group: c.Group, PostgresUser: c.PostgresUser, Groups: c.Groups,
 	})
 	if err != nil {

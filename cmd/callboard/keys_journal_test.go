@@ -1,9 +1,7 @@
 package main
 
 import (
-	"net/http"
-	"regexp"
-	"strings"
+	"bytes"
 	"testing"
 	"time"
 
@@ -12,117 +10,22 @@ import (
 	"callboard/events/eventstest"
 	"callboard/events/journal"
 	"callboard/readapi/access"
+	"callboard/schema/schematest"
 )
-
-// journalEntries returns the entries of the stream of key revocations and expiries, by key.
-func (f *fleet) journalEntries() map[string]journal.Entry {
-	f.Helper()
-	var reader journal.Reader
-	entries := map[string]journal.Entry{}
-	_, err := reader.Read(f.Context(), eventstest.JetStream(f, f.nats.URL()), func(list []journal.Entry) error {
-		for _, e := range list {
-			entries[e.ID.String()] = e
-		}
-		return nil
-	})
-	if err != nil {
-		f.Fatal(err)
-	}
-	return entries
-}
-
-// Revocations and rolls are in NATS as in the database when the command has ended. Without NATS they take effect, and the command says what is
-// missing.
-func TestKeys_Record(t *testing.T) {
-	f := newFleet(t)
-	issue := func(name string) keyWithID {
-		return issueKey(f, f.operator(), systemID, "--name", name, "--scopes", "calls:read")
-	}
-	revoked, rolled, unrecorded, unrecordedRoll, live := issue("revoked"), issue("rolled"), issue("unrecorded"), issue("unrecorded roll"), issue("live")
-	discovery := f.startReader().base + "/customer/phone-systems"
-	check := func(key keyWithID, recorded bool) {
-		t.Helper()
-		e, found := f.journalEntries()[key.ID]
-		if found != recorded {
-			t.Errorf("key %s: recorded = %t, want %t", key.ID, found, recorded)
-		}
-		shown := succeedJSON[keyRecord](t, f.operator(), "keys", "show", key.ID)
-		if found && !e.Same(journal.Entry{ID: e.ID, RevokedAt: shown.RevokedAt, ExpiresAt: shown.ExpiresAt}) {
-			t.Errorf("entry = %+v, want the ends of %+v", e, shown)
-		}
-	}
-	succeed(t, f.operator(), "", "keys", "roll", rolled.ID)
-	check(rolled, true)
-	succeed(t, f.operator(), "", "keys", "revoke", rolled.ID)
-	succeed(t, f.operator(), "", "keys", "revoke", revoked.ID)
-	check(rolled, true)
-	check(revoked, true)
-
-	f.nats.Stop()
-	r := command(t, f.operator(), "", "keys", "revoke", unrecorded.ID)
-	if r.code != 1 || r.out != "" || !strings.Contains(r.err, "is revoked in the database, but that is not recorded in stream KEYS") ||
-		!strings.Contains(r.err, "Run the command again") {
-		t.Errorf("keys revoke without NATS: exit code = %d, output = %s%s", r.code, r.out, r.err)
-	}
-	expectStatus(t, discovery, unrecorded.Key, http.StatusUnauthorized)
-	r = command(t, f.operator(), "", "keys", "roll", unrecordedRoll.ID)
-	if r.code != 1 || !regexp.MustCompile(`sk_phones_\w{60,}`).MatchString(r.out) || !strings.Contains(r.err, "run 'callboard keys revoke "+unrecordedRoll.ID+"'") {
-		t.Errorf("keys roll without NATS: exit code = %d, %d bytes of output, error = %s, want 1, the new key and advice", r.code, len(r.out), r.err)
-	}
-	f.nats.Start()
-	check(unrecorded, false)
-	succeed(t, f.operator(), "", "keys", "revoke", unrecorded.ID)
-	check(unrecorded, true)
-	check(unrecordedRoll, false)
-	succeed(t, f.operator(), "", "keys", "revoke", unrecordedRoll.ID)
-	check(unrecordedRoll, true)
-	check(live, false)
-}
-
-// Commands that end no key need no NATS. Those that do say why they need it.
-func TestKeys_WithoutNATS(t *testing.T) {
-	f := newFleet(t)
-	env := f.operator()
-	delete(env, "CALLBOARD_NATS_URL")
-	key := issueKey(f, env, systemID, "--name", "test", "--scopes", "calls:read")
-	succeed(t, env, "", "keys", "list")
-	succeed(t, env, "", "keys", "show", key.ID)
-	for _, args := range [][]string{{"revoke", key.ID}, {"roll", key.ID}} {
-		r := command(t, env, "", append([]string{"keys"}, args...)...)
-		if r.code != 2 || r.out != "" || !strings.Contains(r.err, "CALLBOARD_NATS_URL") {
-			t.Errorf("keys %v: exit code = %d, output = %s%s, want 2 and the setting", args, r.code, r.out, r.err)
-		}
-	}
-	if shown := succeedJSON[keyRecord](t, env, "keys", "show", key.ID); shown.State != "active" {
-		t.Errorf("state = %s, want active", shown.State)
-	}
-}
-
-// Without the stream, a key is revoked in the database, and the command says how to create the stream.
-func TestKeys_WithoutTheJournal(t *testing.T) {
-	f := newFleet(t)
-	key := issueKey(f, f.operator(), systemID, "--name", "test", "--scopes", "calls:read")
-	if err := eventstest.JetStream(t, f.nats.URL()).DeleteStream(t.Context(), journal.StreamName); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, f.operator(), 1, `(?s)not recorded in stream KEYS: .*run 'callboard stream create'`, "keys", "revoke", key.ID)
-	if shown := succeedJSON[keyRecord](t, f.operator(), "keys", "show", key.ID); shown.State != "revoked" {
-		t.Errorf("state = %s, want revoked", shown.State)
-	}
-	expect(t, f.operator(), 0, `KEYS_JOURNAL_MISSING: .*run 'callboard stream create'`, "status")
-	succeed(t, f.operator(), "", "stream", "create")
-	if out := succeed(t, f.operator(), "", "status"); strings.Contains(out, "KEYS_JOURNAL_MISSING") ||
-		!strings.Contains(out, "PostgreSQL: timeline 1; synchronous standbys: none: after a failover, keys that were revoked in its last moments work for some seconds") {
-		t.Errorf("status: output = %s, want no problem, and the server", out)
-	}
-	succeed(t, f.operator(), "", "keys", "revoke", key.ID)
-}
 
 // An entry is never replaced by one of a later end, and an end that the database has lost since is in it again.
 func TestPublishEnd(t *testing.T) {
-	f := newFleet(t)
-	registry := keyRegistry(f.database.RolePool(t, "callboard_operator"))
-	js := eventstest.JetStream(t, f.nats.URL())
+	t.Parallel()
+	database := schematest.New(t)
+	owner, registry := database.Pool(t), keyRegistry(database.RolePool(t, "callboard_operator"))
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
+	if _, err := js.CreateStream(t.Context(), journal.StreamConfig(1)); err != nil {
+		t.Fatal(err)
+	}
+	pepper, err := access.NewPepper(bytes.Repeat([]byte("p"), 32))
+	if err != nil {
+		t.Fatal(err)
+	}
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	later := now.Add(time.Hour)
 	for name, c := range map[string]struct {
@@ -135,15 +38,28 @@ func TestPublishEnd(t *testing.T) {
 			access.Record{}, access.Record{RevokedAt: &now}, access.Record{RevokedAt: &now},
 		},
 	} {
-		key := issueKey(f, f.operator(), systemID, "--name", name, "--scopes", "calls:read")
-		f.exec("update access.key set revoked_at = $2, expires_at = $3 where id = $1", key.ID, c.database.RevokedAt, c.database.ExpiresAt)
-		c.command.ID = uuid.MustParse(key.ID)
+		key, err := access.NewRegistry(owner, pepper).Issue(t.Context(), access.KeySpec{
+			Name: name, Grant: access.Grant{Kind: access.GrantSystem, ID: uuid.MustParse(systemID)}, Scopes: []access.Scope{access.ScopeCalls},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		schematest.Exec(t, owner, "update access.key set revoked_at = $2, expires_at = $3 where id = $1", key.ID, c.database.RevokedAt, c.database.ExpiresAt)
+		c.command.ID = key.ID
 		if err := publishEnd(t.Context(), js, registry, c.command); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		want := journal.Entry{ID: c.command.ID, RevokedAt: c.want.RevokedAt, ExpiresAt: c.want.ExpiresAt}
-		if got := f.journalEntries()[key.ID]; !got.Same(want) {
-			t.Errorf("%s: entry = %+v, want %+v", name, got, want)
+		var entry journal.Entry
+		if _, err := new(journal.Reader).Read(t.Context(), js, func(list []journal.Entry) error {
+			for _, e := range list {
+				if e.ID == key.ID {
+					entry = e
+				}
+			}
+			return nil
+		}); err != nil || !entry.Same(want) {
+			t.Errorf("%s: entry = %+v, error = %v, want %+v", name, entry, err, want)
 		}
 		shown, err := registry.Show(t.Context(), c.command.ID)
 		if got := (journal.Entry{ID: shown.ID, RevokedAt: shown.RevokedAt, ExpiresAt: shown.ExpiresAt}); err != nil || !got.Same(want) {

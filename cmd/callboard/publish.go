@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/progress"
 	"callboard/events"
 	"callboard/events/ndjson"
 	"callboard/events/sample"
@@ -38,7 +37,7 @@ func (c *publishCommand) Run(ctx context.Context, streams run.Streams) error {
 		if _, err := openStream(ctx, js, c.Stream.Name); err != nil {
 			return err
 		}
-		display := progress.New(streams.Err)
+		display := newProgress(streams.Err)
 		p := linePublisher{publisher: events.NewPublisher(js, publishSource), task: display.Start("publishing", "events", 0)}
 		err := p.publish(ctx, input)
 		display.Close()
@@ -66,7 +65,7 @@ func (c *publishCommand) open(streams run.Streams) (io.ReadCloser, error) {
 // linePublisher publishes the events of lines.
 type linePublisher struct {
 	publisher *events.Publisher
-	task      *progress.Task
+	task      *progressTask
 	done      int
 }
 
@@ -165,7 +164,7 @@ func (c *simulateCommand) Run(ctx context.Context, streams run.Streams) error {
 
 func (c *simulateCommand) publish(ctx context.Context, publisher *events.Publisher, w io.Writer) (sample.Counts, error) {
 	company := sample.New(sample.Config{Seed: c.Seed, Systems: c.Systems, Calls: c.Calls, Until: c.Until, Days: c.Days})
-	display := progress.New(w)
+	display := newProgress(w)
 	defer display.Close()
 	task := display.Start("publishing", "calls", int64(c.Calls))
 	return sample.Publish(ctx, publisher, company, c.Rate, func(p sample.Counts) { task.Set(int64(p.Calls)) })

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,13 +14,10 @@ import (
 
 	"callboard/internal/run"
 	"callboard/projector/rebuild"
-	"callboard/projector/status"
-	"callboard/schema"
 )
 
 // buildOptions are the flags that limit the resources of a second writer.
 type buildOptions struct {
-	Batch      int           `type:"count" min:"1" default:"2000" help:"The most messages that are applied in a transaction."`
 	Workers    int           `type:"count" min:"0" placeholder:"N" example:"4" help:"The number of transactions, and of indexes that are created, at a time. Default: one per processor."`
 	MaxLiveLag time.Duration `min:"0s" default:"10s" help:"Pause while the live projection lags by more than this; 0s never pauses."`
 }
@@ -71,7 +67,7 @@ func (c *rebuildCommand) dryRun(ctx context.Context, streams run.Streams, s sess
 	if unchanged(found) {
 		line = fmt.Sprintf("Nothing would change: %d rows compared.", found.Rows)
 	}
-	lines := slices.Concat(comparisonLines(found, dryRunWords()), changedSystemLines("would ", found), []string{line})
+	lines := slices.Concat(comparisonLines(found), changedSystemLines(found), []string{line})
 	return c.print(streams.Out, dryRunResult{DryRun: true, Comparison: found}, lines...)
 }
 
@@ -94,9 +90,9 @@ func (s session) dropGenerations(ctx context.Context, o output, out io.Writer, s
 	if err != nil {
 		return err
 	}
-	lines := droppedLines(dropped)
-	if len(dropped) == 0 {
-		lines = []string{none}
+	lines := []string{none}
+	if len(dropped) > 0 {
+		lines = []string{fmt.Sprintf("Dropped generations: %s.", strings.Trim(fmt.Sprint(dropped), "[]"))}
 	}
 	return o.print(out, map[string][]int64{"dropped": dropped}, lines...)
 }
@@ -106,22 +102,14 @@ type rebuildResult struct {
 	rebuild.Result
 	Seconds           float64 `json:"seconds"`
 	MessagesPerSecond float64 `json:"messagesPerSecond"`
-	Dropped           []int64 `json:"dropped"` // generations, the newest first
 }
 
 func (c *rebuildCommand) rebuild(ctx context.Context, streams run.Streams, s session) error {
 	s.interrupted, s.unconfirmed, s.changes = "The live generation is unchanged. Run the command again to resume", seeWhichIsLive, true
-	var before, after []status.Generation
 	started := time.Now()
 	done, err := runSession(ctx, s, func(ctx context.Context, config rebuild.Config) (done rebuildResult, err error) {
-		if before, err = status.Generations(ctx, config.Database, schema.Definition()); err != nil {
-			return done, err
-		}
-		if done.Result, err = rebuild.Run(ctx, config, c.Keep); err != nil {
-			return done, err
-		}
+		done.Result, err = rebuild.Run(ctx, config, c.Keep)
 		done.Seconds = time.Since(started).Seconds()
-		after, err = status.Generations(ctx, config.Database, schema.Definition())
 		return done, err
 	})
 	if err != nil && done.Generation != 0 {
@@ -135,22 +123,11 @@ func (c *rebuildCommand) rebuild(ctx context.Context, streams run.Streams, s ses
 		return err
 	}
 	done.MessagesPerSecond = float64(done.Messages) / done.Seconds
-	done.findDropped(before, after)
 	return c.print(streams.Out, done, done.lines()...)
 }
 
-// findDropped finds the generations that the run dropped.
-func (r *rebuildResult) findDropped(before, after []status.Generation) {
-	r.Dropped = []int64{}
-	for _, g := range before {
-		if !slices.ContainsFunc(after, func(left status.Generation) bool { return left.ID == g.ID }) {
-			r.Dropped = append(r.Dropped, g.ID)
-		}
-	}
-}
-
 func (r rebuildResult) lines() []string {
-	lines := comparisonLines(r.Comparison, rebuildWords())
+	lines := comparisonLines(r.Comparison)
 	if unchanged(r.Comparison) && !r.NewHistory {
 		lines = append(lines, fmt.Sprintf("No rows changed: %d rows compared.", r.Comparison.Rows))
 	}
@@ -158,7 +135,7 @@ func (r rebuildResult) lines() []string {
 		lines = append(lines, "Resumed an unfinished rebuild.")
 	}
 	lines = append(lines, r.line())
-	lines = append(lines, changedSystemLines("", r.Comparison)...)
+	lines = append(lines, changedSystemLines(r.Comparison)...)
 	if r.NewHistory {
 		lines = append(lines, "It was built from another stream than the one before, so every row has a new updatedAt, and nothing was compared: "+
 			"clients that walk by updatedAt read all rows once more.")
@@ -166,28 +143,13 @@ func (r rebuildResult) lines() []string {
 	if r.PreviousKept {
 		lines = append(lines, fmt.Sprintf("Generation %d is kept for 'callboard rollback'.", r.Replaced))
 	}
-	return slices.Concat(lines, droppedLines(r.Dropped), withoutNoticesLines(r.WithoutNotices))
+	return append(lines, withoutNoticesLines(r.WithoutNotices)...)
 }
 
 func (r rebuildResult) line() string {
 	return fmt.Sprintf("Generation %d is live: %d messages in %.1fs (load %.1fs, index %.1fs, compare %.1fs), %.0f messages/s; "+
 		"writes paused for %s (snapshot) and %s (switch).", r.Generation, r.Messages, r.Seconds, r.Load, r.Index, r.Compare,
 		r.MessagesPerSecond, milliseconds(r.SnapshotPause), milliseconds(r.WritePause))
-}
-
-func droppedLines(ids []int64) []string {
-	switch len(ids) {
-	case 0:
-		return nil
-	case 1:
-		return []string{fmt.Sprintf("Dropped generation %d.", ids[0])}
-	}
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = strconv.FormatInt(id, 10)
-	}
-	last := len(names) - 1
-	return []string{"Dropped generations " + strings.Join(names[:last], ", ") + " and " + names[last] + "."}
 }
 
 // withoutNoticesLines say how many messages webhooks do not announce.
@@ -219,7 +181,7 @@ type rollbackResult struct {
 // Run switches to the previous generation, or drops it.
 func (c *rollbackCommand) Run(ctx context.Context, streams run.Streams) error {
 	s := session{
-		servers: c.projectionServers, options: buildOptions{Batch: 2000}, errs: streams.Err, changes: true,
+		servers: c.projectionServers, errs: streams.Err, changes: true,
 		interrupted: "The live generation is unchanged", unconfirmed: seeWhichIsLive,
 	}
 	if c.Forget {

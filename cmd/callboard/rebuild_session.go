@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/cmd/progress"
 	"callboard/internal/run"
 	"callboard/internal/run/setting"
 	"callboard/projector/rebuild"
@@ -58,7 +57,7 @@ func runSession[T any](ctx context.Context, s session, work func(context.Context
 
 func (s session) config(js jetstream.JetStream, pool *pgxpool.Pool, shown *rebuildProgress) rebuild.Config {
 	return rebuild.Config{
-		JetStream: js, Stream: s.servers.Stream.Name, Database: pool, Workers: s.options.Workers, Batch: s.options.Batch,
+		JetStream: js, Stream: s.servers.Stream.Name, Database: pool, Workers: s.options.Workers,
 		MaxLiveLag: s.options.MaxLiveLag, Throttled: shown.waiting, Progress: shown.set,
 	}
 }
@@ -96,14 +95,14 @@ func outlastsInterruption(err error) bool {
 // rebuildProgress shows the steps of a rebuild. Its methods may be called from several goroutines.
 type rebuildProgress struct {
 	mu      sync.Mutex
-	display *progress.Display
+	display *progressDisplay
 	step    rebuild.Step
-	task    *progress.Task // of the step
-	done    int64          // of the task
+	task    *progressTask // of the step
+	done    int64         // of the task
 }
 
 func newRebuildProgress(w io.Writer) *rebuildProgress {
-	p := &rebuildProgress{display: progress.New(w)}
+	p := &rebuildProgress{display: newProgress(w)}
 	p.start(rebuild.StepPlan, 0)
 	return p
 }

@@ -69,7 +69,7 @@ func (c *verifyCommand) lines(found rebuild.Comparison) []string {
 	if found.Differs() {
 		line = correction(found)
 	}
-	return append(comparisonLines(found, verifyWords()), line)
+	return append(comparisonLines(found), line)
 }
 
 // correction says what corrects the differences. A repair rebuilds the rows of one phone system, and neither tables nor the message
@@ -143,11 +143,11 @@ func (c *repairCommand) Run(ctx context.Context, streams run.Streams) error {
 }
 
 func (c *repairCommand) lines(done rebuild.RepairResult) []string {
-	lines, name := comparisonLines(done.Comparison, rebuildWords()), systemName(c.System.id)
+	lines, name := comparisonLines(done.Comparison), systemName(c.System.id)
 	if done.Rows == 0 {
 		return append(lines, fmt.Sprintf("The stream's messages make no rows of %s, so it has none now.", name))
 	}
 	lines = append(lines, fmt.Sprintf("Rebuilt the %d rows of %s from %d messages; writes paused for %s.",
 		done.Rows, name, done.Messages, milliseconds(done.WritePause)))
-	return append(lines, changedSystemLines("", done.Comparison)...)
+	return append(lines, changedSystemLines(done.Comparison)...)
 }

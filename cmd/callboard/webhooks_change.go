@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"callboard/cmd/progress"
 	"callboard/events/webhook"
 	"callboard/internal/run"
 	"callboard/internal/run/setting"
@@ -64,7 +63,7 @@ func (c *webhooksResumeCommand) Run(ctx context.Context, streams run.Streams) er
 			}
 			return c.printState(streams, registry.Active, nil)
 		}
-		display := progress.New(streams.Err)
+		display := newProgress(streams.Err)
 		defer display.Close()
 		skipped, err := r.SkipAndResume(ctx, c.ID, display.Start("skipping", "deliveries", 0).Set)
 		if err != nil {
@@ -80,7 +79,7 @@ type webhooksRemoveCommand struct{ endpointChange }
 // Run removes an endpoint without asking for confirmation: its URL stays in the list.
 func (c *webhooksRemoveCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
-		display := progress.New(streams.Err)
+		display := newProgress(streams.Err)
 		defer display.Close()
 		skipped, err := r.Remove(ctx, c.ID, display.Start("skipping", "deliveries", 0).Set)
 		if err != nil {

@@ -18,13 +18,12 @@ import (
 
 	"callboard/events/webhook"
 	"callboard/internal/run"
-	"callboard/internal/run/selfsigned"
 )
 
 type webhooksListenCommand struct {
 	output
 	Listen  string           `type:"address" name:"listen" default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"The address to listen on. Port 0 selects a free port."`
-	Pair    string           `type:"path" name:"certificate" setting:"webhook-listen-certificate" placeholder:"FILE" help:"A file with the certificate and its private key, in PEM. It is created if it does not exist, so that the certificate stays the same. Default: a new certificate."`
+	Pair    string           `type:"path" name:"certificate" placeholder:"FILE" help:"A file with the certificate and its private key, in PEM. It is created if it does not exist, so that the certificate stays the same. Default: a new certificate."`
 	CA      string           `name:"ca" type:"path" placeholder:"FILE" help:"Write the certificate to this file. Give it to the sender as CALLBOARD_WEBHOOK_CA_FILE. Default: a temporary file."`
 	Secrets []webhook.Secret `type:"webhook-secrets" name:"secret" setting:"webhook-secret" secret:"" placeholder:"WHSEC,..." help:"The endpoint's secret, or several. Requests that it did not sign are refused. Default: none is verified. Do not put it on the command line."`
 }
@@ -51,13 +50,13 @@ func (c *webhooksListenCommand) Run(ctx context.Context, streams run.Streams) er
 		defer func() { _ = os.RemoveAll(dir) }()
 		file = filepath.Join(dir, "listen.pem")
 	}
-	certificate, err := selfsigned.Load(file, host, time.Now())
+	certificate, err := run.LoadCertificate(file, host, time.Now())
 	if err != nil {
 		return err
 	}
 	if c.CA != "" {
 		file = c.CA
-		if err := os.WriteFile(file, selfsigned.PEM(certificate), 0o600); err != nil {
+		if err := os.WriteFile(file, run.CertificatePEM(certificate), 0o600); err != nil {
 			return fmt.Errorf("certificate: %w", err)
 		}
 	}

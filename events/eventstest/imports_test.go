@@ -15,12 +15,15 @@ import (
 // folder counts. Only cmd may import everything.
 func importRules() map[string][]string {
 	return map[string][]string{
-		"cmd":      {"cmd", "deploy", "events", "internal", "projector", "readapi", "schema"},
-		"deploy":   {},
-		"events":   {"events"},
-		"internal": {"events", "internal", "readapi/access", "readapi/audio", "readapi/seal", "schema"},
-		"schema":   {"schema"},
-		"readapi":  {"events", "readapi", "schema"},
+		"cmd":     {"events", "internal", "projector", "readapi", "schema"},
+		"events":  {"events"},
+		"schema":  {"schema"},
+		"readapi": {"events", "readapi", "schema"},
+
+		"internal/run":          {"events", "internal/run", "readapi/access", "readapi/audio", "readapi/seal", "schema"},
+		"internal/runprojector": {"events", "internal/run", "projector", "schema"},
+		"internal/runreadapi":   {"events", "internal/run", "readapi", "schema"},
+		"internal/runwebhooks":  {"events/webhook", "internal/run", "projector/webhook", "schema"},
 
 		"projector":                {"events", "projector", "schema"},
 		"projector/fold":           {"events"},

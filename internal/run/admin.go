@@ -28,9 +28,6 @@ type Admin struct {
 	// Pages are further handlers, by the pattern of their requests.
 	Pages map[string]http.Handler
 
-	// PProf serves the profiles of the process.
-	PProf bool
-
 	Log zerolog.Logger
 }
 
@@ -74,9 +71,7 @@ func (c Admin) handler() http.Handler {
 	for pattern, page := range c.Pages {
 		shown.Handle(pattern, page)
 	}
-	if c.PProf {
-		handleProfiles(shown)
-	}
+	handleProfiles(shown)
 	mux.Handle("/", withoutDomain(shown))
 	return mux
 }

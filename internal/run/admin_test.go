@@ -13,7 +13,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"callboard/cmd/programtest"
 	"callboard/events/eventstest"
 	"callboard/internal/run"
 )
@@ -21,12 +20,12 @@ import (
 // serveAdmin serves until the test ends and returns a function that checks a response.
 func serveAdmin(t *testing.T, c run.Admin) (ask func(path string, status int, want string)) {
 	t.Helper()
-	listener := programtest.Listen(t)
+	listener := eventstest.Listen(t)
 	c.Metrics, c.Log = run.NewRegistry(), zerolog.Nop()
 	eventstest.Run(t, func(ctx context.Context) error { return run.ServeAdmin(ctx, listener, c) })
 	return func(path string, status int, want string) {
 		t.Helper()
-		if got, body := programtest.Get(t, listener, path); got != status || !strings.Contains(body, want) {
+		if got, body := eventstest.Get(t, listener, path); got != status || !strings.Contains(body, want) {
 			t.Errorf("%s: status = %d, body = %.200q, want status %d and %q", path, got, body, status, want)
 		}
 	}
@@ -54,7 +53,6 @@ func TestServeAdmin(t *testing.T) {
 	ask("/metrics", 200, `callboard_build_info{go="go1`)
 	ask("/metrics", 200, "go_goroutines")
 	ask("/metrics", 200, "process_open_fds")
-	ask("/debug/pprof/", 404, "")
 	ask("/page", 200, "a page")
 	ask("/", 404, "")
 }
@@ -62,10 +60,10 @@ func TestServeAdmin(t *testing.T) {
 // A site that makes its name resolve to the listener's address reads neither the pages nor the profiles.
 func TestServe_DomainNames(t *testing.T) {
 	t.Parallel()
-	listener := programtest.Listen(t)
+	listener := eventstest.Listen(t)
 	eventstest.Run(t, func(ctx context.Context) error {
 		return run.ServeAdmin(ctx, listener, run.Admin{
-			Ready: func(context.Context) error { return nil }, Metrics: run.NewRegistry(), PProf: true, Log: zerolog.Nop(),
+			Ready: func(context.Context) error { return nil }, Metrics: run.NewRegistry(), Log: zerolog.Nop(),
 			Pages: map[string]http.Handler{"GET /{$}": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = io.WriteString(w, "a page")
 			})},
@@ -95,7 +93,7 @@ func TestServe_DomainNames(t *testing.T) {
 }
 
 func TestServe_Profiles(t *testing.T) {
-	ask := serveAdmin(t, run.Admin{Ready: func(context.Context) error { return nil }, PProf: true})
+	ask := serveAdmin(t, run.Admin{Ready: func(context.Context) error { return nil }})
 	ask("/debug/pprof/", 200, "goroutine")
 	ask("/debug/pprof/heap", 200, "")
 	ask("/debug/pprof/symbol", 200, "num_symbols")

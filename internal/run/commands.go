@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"callboard/internal/run/setting"
 )
 
 // VersionCommand prints the build of its program.
@@ -70,13 +72,13 @@ func (b Build) String() string {
 
 // HealthcheckCommand asks the program that runs with the same settings whether it can serve. Images have no shell and no curl. The kong variable admin_listen is the default of its address.
 type HealthcheckCommand struct {
-	AdminListen string `type:"address" setting:"" default:"${admin_listen}" help:"The admin address of the running program."`
+	Admin setting.Admin `embed:""`
 }
 
 // Run requests /readyz and fails unless the status is 2xx.
 func (c *HealthcheckCommand) Run(ctx context.Context, streams Streams) error {
 	// An empty or unspecified host, such as in :9090, is this machine when it is dialed, too.
-	response, err := CheckHealth(ctx, "http://"+c.AdminListen+"/readyz")
+	response, err := CheckHealth(ctx, "http://"+c.Admin.Listen+"/readyz")
 	if err != nil {
 		return err
 	}

@@ -180,7 +180,7 @@ func (h *harness) startReaders(systems ...uuid.UUID) (stop func()) {
 
 // Publishers, readers and the projector continue during a rebuild and a rollback.
 func TestRun_UnderLoad(t *testing.T) {
-	schematest.NeedOneServer(t, "cmd/fault rebuilds under load there")
+	schematest.NeedOneServer(t, "deploy/test/fault rebuilds under load there")
 	t.Parallel()
 	h := newHarness(t)
 	stopProjector := h.StartProjector()

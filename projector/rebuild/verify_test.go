@@ -39,7 +39,7 @@ func TestVerify_Operator(t *testing.T) {
 }
 
 func TestVerify_WhileEventsArrive(t *testing.T) {
-	schematest.NeedOneServer(t, "cmd/fault rebuilds under load there")
+	schematest.NeedOneServer(t, "deploy/test/fault rebuilds under load there")
 	t.Parallel()
 	h, _ := newAppliedHarness(t, sampleEvents(31, 50))
 	h.publishPoison()

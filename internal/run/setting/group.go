@@ -55,8 +55,7 @@ type Log struct {
 	Format string `name:"log-format" type:"log-format" setting:"" default:"json" help:"json or console."`
 }
 
-// Admin holds what the listener of operators is and serves.
+// Admin holds the address of the listener of operators.
 type Admin struct {
-	Listen string `name:"admin-listen" type:"address" setting:"" default:"${admin_listen}" help:"The address of /livez, /readyz and /metrics, and of the projector's console. It must not be public."`
-	PProf  bool   `name:"pprof" setting:"" default:"false" help:"Whether to serve profiles of the process on the admin address, below /debug/pprof/: true or false."`
+	Listen string `name:"admin-listen" type:"address" setting:"" default:"${admin_listen}" help:"The address of /livez, /readyz, /metrics and /debug/pprof/, and of the projector's console. It must not be public."`
 }

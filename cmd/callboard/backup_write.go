@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"callboard/events/snapshot"
+	"callboard/schema"
+)
+
+// backupConfig configures a backup.
+type backupConfig struct {
+	Dir      string // the folder of all backups; this one becomes a folder in it, named after the time
+	Audit    bool   // with the audit: its rows and its stream
+	Keep     int    // complete backups that stay; 0: all
+	Release  string
+	Stream   string // of events
+	Database *pgx.Conn
+	NATS     jetstream.JetStream
+	Progress *progressDisplay
+}
+
+// writtenBackup is a new backup.
+type writtenBackup struct {
+	Path string `json:"path"`
+	backupManifest
+	Removed []string `json:"removed"` // names of older backups, the oldest first
+}
+
+const (
+	nameLayout    = "20060102T150405.000Z"
+	partialSuffix = ".partial"
+)
+
+// writeBackup writes a backup. The tables are copied before the streams, so the stream has every event that a row is about. Until it is
+// complete the folder's name ends in .partial.
+func writeBackup(ctx context.Context, c backupConfig) (writtenBackup, error) {
+	m := backupManifest{Format: backupFormat, Release: c.Release, Created: time.Now().UTC(), Schema: schema.Version()}
+	name := m.Created.Format(nameLayout)
+	path := filepath.Join(c.Dir, name)
+	partial := path + partialSuffix
+	if err := errors.Join(os.MkdirAll(c.Dir, 0o700), os.Mkdir(partial, 0o700)); err != nil {
+		return writtenBackup{}, err
+	}
+	if err := c.fill(ctx, partial, &m); err != nil {
+		return writtenBackup{}, errors.Join(err, os.RemoveAll(partial))
+	}
+	if err := errors.Join(os.Rename(partial, path), syncDir(c.Dir)); err != nil {
+		return writtenBackup{}, err
+	}
+	removed, err := c.removeOlder(name)
+	return writtenBackup{Path: path, backupManifest: m, Removed: removed}, err
+}
+
+func (c backupConfig) fill(ctx context.Context, dir string, m *backupManifest) error {
+	if err := c.copyTables(ctx, dir, m); err != nil {
+		return err
+	}
+	if err := c.copyStreams(ctx, dir, m); err != nil {
+		return err
+	}
+	if err := m.write(dir); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// syncDir makes the names in a folder durable.
+func syncDir(dir string) error {
+	folder, err := os.Open(dir) //nolint:gosec // the operator names it
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+func (c backupConfig) copyTables(ctx context.Context, dir string, m *backupManifest) error {
+	tables, err := schema.NewSnapshot(ctx, c.Database)
+	if err != nil {
+		return err
+	}
+	defer tables.Close(context.WithoutCancel(ctx))
+	for _, name := range schema.DumpTables() {
+		if name == schema.AuditTable && !c.Audit {
+			continue
+		}
+		t := backupTable{Name: name}
+		if t.Columns, err = tables.Columns(ctx, name); err != nil {
+			return err
+		}
+		t.backupFile, err = writeBackupFile(dir, name+".copy", name, c.Progress, func(w io.Writer) (err error) {
+			t.Rows, err = tables.CopyTo(ctx, name, t.Columns, w)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		m.Tables = append(m.Tables, t)
+	}
+	if m.Days = []time.Time{}; c.Audit {
+		m.Days, err = tables.AuditDays(ctx)
+	}
+	return err
+}
+
+// copyStreams copies the stream of events, and those of the others that exist.
+func (c backupConfig) copyStreams(ctx context.Context, dir string, m *backupManifest) error {
+	for _, name := range c.streamNames() {
+		running, err := c.NATS.Stream(ctx, name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) && name != c.Stream {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("stream %s: %w", name, err)
+		}
+		s, err := c.copyStream(ctx, dir, running.CachedInfo())
+		if err != nil {
+			return err
+		}
+		m.Streams = append(m.Streams, s)
+	}
+	return nil
+}
+
+func (c backupConfig) copyStream(ctx context.Context, dir string, info *jetstream.StreamInfo) (s backupStream, err error) {
+	s = backupStream{Name: info.Config.Name, Created: info.Created}
+	s.backupFile, err = writeBackupFile(dir, s.Name+".snapshot", "stream "+s.Name, c.Progress, func(w io.Writer) (err error) {
+		s.Stream, err = snapshot.Save(ctx, c.NATS.Conn(), s.Name, w)
+		return err
+	})
+	if err != nil {
+		return s, err
+	}
+	messages, err := s.Range()
+	if err != nil {
+		return s, fmt.Errorf("state of stream %s: %w", s.Name, err)
+	}
+	s.Messages, s.First, s.Last, s.LastAt = messages.Messages, messages.First, messages.Last, messages.LastAt
+	return s, nil
+}
+
+// backupName matches the names that [writeBackup] gives.
+var backupName = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}\.[0-9]{3}Z(\.partial)?$`)
+
+// removeOlder removes the oldest backups, and incomplete ones that are older than this one.
+func (c backupConfig) removeOlder(name string) (removed []string, err error) {
+	removed = []string{}
+	if c.Keep == 0 {
+		return removed, nil
+	}
+	entries, err := os.ReadDir(c.Dir)
+	if err != nil {
+		return removed, err
+	}
+	var complete, old []string // sorted by time, as their names are
+	for _, e := range entries {
+		switch n := e.Name(); {
+		case !e.IsDir() || !backupName.MatchString(n) || n > name:
+		case filepath.Ext(n) == partialSuffix:
+			old = append(old, n)
+		default:
+			complete = append(complete, n)
+		}
+	}
+	if extra := len(complete) - c.Keep; extra > 0 {
+		old = append(old, complete[:extra]...)
+	}
+	slices.Sort(old)
+	for _, n := range old {
+		if err := os.RemoveAll(filepath.Join(c.Dir, n)); err != nil {
+			return removed, fmt.Errorf("remove an old backup: %w", err)
+		}
+		removed = append(removed, n)
+	}
+	return removed, nil
+}
