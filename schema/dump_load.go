@@ -60,7 +60,6 @@ func (l *Load) checkEmpty(ctx context.Context) error {
 		{"webhook.endpoint", "true"},
 		{"webhook.notice", "true"},
 		{"webhook.delivery", "true"},
-		{"webhook.finished", "true"},
 		{"projection.position", "sequence > 0"},
 	} {
 		var filled bool
@@ -197,7 +196,7 @@ const endGenerationsSQL = `
 	update control.generation set state = 'dropped' where state <> 'dropped';
 	select setval(pg_get_serial_sequence('control.generation', 'id'), greatest(1, (select max(id) from control.generation)));
 	select setval(pg_get_serial_sequence('control.dead_letter', 'id'), greatest(1, (select max(id) from control.dead_letter)));
-	select setval(pg_get_serial_sequence('webhook.delivery', 'id'), greatest(1, (select max(id) from webhook.delivery), (select max(id) from webhook.finished)));
+	select setval(pg_get_serial_sequence('webhook.delivery', 'id'), greatest(1, (select max(id) from webhook.delivery)));
 	select setval(pg_get_serial_sequence('webhook.audit', 'id'), greatest(1, (select max(id) from webhook.audit)))`
 
 // Commit makes an empty projection and commits.

@@ -238,7 +238,7 @@ func (w *webhooks) finish() {
 		left join webhook.fanout c using (stream, partition)
 		where f.sequence > coalesce(c.sequence, 0)`
 	eventstest.Eventually(w.tb, "nothing is left to send", func() bool {
-		return w.queryInt(behind) == 0 && w.queryInt("select count(*) from webhook.delivery") == 0
+		return w.queryInt(behind) == 0 && w.queryInt("select count(*) from webhook.waiting") == 0
 	})
 	for _, p := range append(w.projectors, w.senders...) {
 		p.StopCleanly(syscall.SIGTERM)

@@ -140,7 +140,7 @@ func (h *hooks) rate(senders int) float64 {
 		return different == hooksBacklog
 	})
 	_, total, last := h.received()
-	eventstest.Eventually(h, "all deliveries are recorded", func() bool { return query[int64](h.installation, "select count(*) from webhook.delivery") == 0 })
+	eventstest.Eventually(h, "all deliveries are recorded", func() bool { return query[int64](h.installation, "select count(*) from webhook.waiting") == 0 })
 	for _, p := range processes {
 		p.KillIfRunning()
 	}

@@ -198,7 +198,7 @@ func followCalls(h *harness, gate *sender.Gate, calls int) {
 	h.WaitUntilCaughtUp()
 	eventstest.Eventually(h.TB, "everything that is fetchable was sent", func() bool {
 		return h.QueryInt(`select count(*) from webhook.floor f left join webhook.fanout n using (stream, partition)
-			where n.sequence is null or n.sequence < f.sequence`)+h.QueryInt("select count(*) from webhook.delivery") == 0
+			where n.sequence is null or n.sequence < f.sequence`)+h.QueryInt("select count(*) from webhook.waiting") == 0
 	})
 
 	f.mu.Lock()

@@ -40,29 +40,23 @@ func (c Candidate) Secret() webhook.Secret { return c.plain }
 
 const (
 	insertEndpointSQL = `
-		insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state, concurrency)
-		values ($1, $2, $3, $4, $5, $6, $7, $8)`
+		insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state, concurrency, created_at)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())`
 
 	insertSecretSQL = `insert into webhook.secret (id, endpoint_id, sealed, key_id) values ($1, $2, $3, $4)`
-
-	openPeriodSQL = `
-		insert into webhook.period (since)
-		select now()
-		where not exists (select from webhook.period where until is null)`
 )
 
 // Register stores an endpoint in the state [Adding]. From then on projectors record what becomes fetchable.
 // [Registry.Activate] must follow: it needs a sequence of the stream that was asked for after this commit.
 func (r *Registry) Register(ctx context.Context, c Candidate) error {
 	return r.inTx(ctx, func(tx pgx.Tx) error {
-		if err := excludeFanOuts(ctx, tx); err != nil { // nor does a removal close the period now
+		if err := excludeFanOuts(ctx, tx); err != nil { // and removals, so that their times and this one are in order
 			return err
 		}
 		s := c.settings
 		batch := &pgx.Batch{}
 		batch.Queue(insertEndpointSQL, c.id, s.Name, s.URL, s.Kinds, s.Target.Kind, s.Target.ID, s.State, s.Concurrency)
 		batch.Queue(insertSecretSQL, c.secret, c.id, c.sealed.Data, c.sealed.KeyID)
-		batch.Queue(openPeriodSQL)
 		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 			return fmt.Errorf("register webhook endpoint: %w", err)
 		}
@@ -80,7 +74,7 @@ type Origin struct {
 const (
 	// deleteEarlierSQL: the origin is in the present stream, so what others made fetchable is earlier.
 	deleteEarlierSQL = `
-		delete from webhook.delivery
+		delete from webhook.waiting
 		where endpoint_id = $1
 		  and not (stream = $2 and sequence > $3)`
 

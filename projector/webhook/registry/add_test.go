@@ -16,7 +16,6 @@ func TestRegister_ThenActivate(t *testing.T) {
 	c := h.candidate(registry.Target{Kind: registry.System, ID: h.system})
 	h.Must(h.Register(t.Context(), c))
 	h.Want("recording", "true", "select recording from webhook.recording")
-	h.Want("open periods", "1", "select count(*) from webhook.period where until is null")
 	if e := h.show(c.ID()); e.State != registry.Adding || e.URL != "https://hooks.example.com/in?…" || e.SuccessRate != nil {
 		t.Errorf("endpoint = %+v, want it adding, without the URL's query", e)
 	}
@@ -25,7 +24,7 @@ func TestRegister_ThenActivate(t *testing.T) {
 	h.deliver(c.ID(), 10, 10)
 	h.Exec("update webhook.delivery set stream = gen_random_uuid() where sequence = 10") // of a stream that was replaced
 	h.Must(h.Activate(t.Context(), c.ID(), origin(7)))
-	h.Want("sequences of deliveries", "8,9", "select string_agg(sequence::text, ',' order by id) from webhook.delivery")
+	h.Want("sequences of deliveries", "8,9", "select string_agg(sequence::text, ',' order by id) from webhook.waiting")
 	h.Want("floors", "7,7,100,7", "select string_agg(sequence::text, ',' order by partition) from webhook.floor")
 	h.Want("origin", "7 t", "select concat_ws(' ', from_sequence, stream = $1) from webhook.endpoint", stream())
 	if e := h.show(c.ID()); e.State != registry.Active || e.Waiting != 2 {

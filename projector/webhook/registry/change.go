@@ -154,7 +154,7 @@ const (
 	// dueSQL gives waiting deliveries back the time for which the endpoint was stopped, since $2. Where no attempt was
 	// made, that of the last one follows from due_at. All are due now, except for replayed ones, which stay apart.
 	dueSQL = `
-		update webhook.delivery
+		update webhook.waiting
 		set
 		  due_at = least(
 		    due_at + (now() - greatest(created_at, coalesce($2::timestamptz, now()))),
@@ -245,18 +245,10 @@ func (r *Registry) SkipAndResume(ctx context.Context, id uuid.UUID, onSkipped fu
 	return total, nil
 }
 
-const (
-	removeSQL = `
-		update webhook.endpoint
-		set state = 'removed', reason = null, stopped_at = now()
-		where id = $1`
-
-	closePeriodSQL = `
-		update webhook.period
-		set until = now()
-		where until is null
-		  and not exists (select from webhook.endpoint where state <> 'removed')`
-)
+const removeSQL = `
+	update webhook.endpoint
+	set state = 'removed', reason = null, stopped_at = clock_timestamp()
+	where id = $1`
 
 // Remove removes an endpoint, skips what waits for it, and returns how many deliveries it has skipped. With the last
 // endpoint, the recording of notices ends. Removing an endpoint twice is no error: it goes on where the first command
@@ -272,9 +264,6 @@ func (r *Registry) Remove(ctx context.Context, id uuid.UUID, onSkipped func(tota
 		}
 		if _, err := tx.Exec(ctx, removeSQL, id); err != nil {
 			return fmt.Errorf("remove webhook endpoint: %w", err)
-		}
-		if _, err := tx.Exec(ctx, closePeriodSQL); err != nil {
-			return fmt.Errorf("end the recording of notices: %w", err)
 		}
 		after := before
 		after.State, after.Reason = Removed, nil

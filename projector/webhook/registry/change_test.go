@@ -27,8 +27,8 @@ func TestPause_AndResume(t *testing.T) {
 	h.Exec("update webhook.delivery set due_at = now() + interval '10 hours', expires_at = now() + interval '1 hour' where sequence = 2")
 	h.Must(h.Resume(t.Context(), id))
 	h.Must(h.Resume(t.Context(), id))
-	h.Want("due deliveries", "3", "select count(*) from webhook.delivery where due_at <= now()")
-	h.Want("time left", "2", "select round(extract(epoch from expires_at - now()) / 3600) from webhook.delivery where sequence = 2")
+	h.Want("due deliveries", "3", "select count(*) from webhook.waiting where due_at <= now()")
+	h.Want("time left", "2", "select round(extract(epoch from expires_at - now()) / 3600) from webhook.waiting where sequence = 2")
 	h.Want("endpoint", "active 0 t", "select concat_ws(' ', state, failures, stopped_at is null and failing_since is null) from webhook.endpoint")
 	h.Want("commands", "add pause resume", "select string_agg(command, ' ' order by id) from webhook.audit")
 }
@@ -46,7 +46,7 @@ func TestResume_NeverAttempted(t *testing.T) {
 	h.Exec(`update webhook.delivery set cause = 'replayed', due_at = due_at + interval '10 minutes' where sequence = 4`)
 	h.Must(h.Resume(t.Context(), id))
 	h.Want("minutes until they are due", "-60 0 0 10",
-		"select string_agg(round(extract(epoch from due_at - (select max(at) from webhook.audit)) / 60)::text, ' ' order by sequence) from webhook.delivery")
+		"select string_agg(round(extract(epoch from due_at - (select max(at) from webhook.audit)) / 60)::text, ' ' order by sequence) from webhook.waiting")
 }
 
 func TestResume_Disabled(t *testing.T) {
@@ -81,7 +81,7 @@ func TestResumeWithoutWaiting(t *testing.T) {
 	if err != nil || total != 10_001 || len(totals) != 2 || totals[0] != 10_000 {
 		t.Errorf("skipped = %d in %v, %v, want 10001 in two slices", total, totals, err)
 	}
-	h.Want("waiting", "1", "select count(*) from webhook.delivery")
+	h.Want("waiting", "1", "select count(*) from webhook.waiting")
 	h.Want("skipped", "10001", "select count(*) from webhook.finished where state = 'skipped'")
 	h.Want("audited", "10001", "select after->>'skipped' from webhook.audit where command = 'resume'")
 	if e := h.show(id); e.State != registry.Active {
@@ -96,11 +96,9 @@ func TestRemove(t *testing.T) {
 	if n, err := h.Remove(t.Context(), id, ignore); n != 3 || err != nil {
 		t.Errorf("skipped = %d, %v, want 3", n, err)
 	}
-	h.Want("open periods", "1", "select count(*) from webhook.period where until is null")
 	if n, err := h.Remove(t.Context(), other, ignore); n != 0 || err != nil {
 		t.Errorf("skipped = %d, %v, want none", n, err)
 	}
-	h.Want("open periods", "0", "select count(*) from webhook.period where until is null")
 	h.Want("recording", "false", "select recording from webhook.recording")
 	h.deliver(id, 4, 4) // what an interrupted removal left
 	if n, err := h.Remove(t.Context(), id, ignore); n != 1 || err != nil {
@@ -110,8 +108,6 @@ func TestRemove(t *testing.T) {
 	if e := h.show(id); e.State != registry.Removed {
 		t.Errorf("state = %s, want removed", e.State)
 	}
-	h.register(0)
-	h.Want("periods", "2", "select count(*) from webhook.period")
 }
 
 // The history of an endpoint that was paused long before is stored as long as that of others.
@@ -123,7 +119,7 @@ func TestRemove_AfterAPause(t *testing.T) {
 	_, err := h.Remove(t.Context(), id, ignore)
 	h.Must(err)
 	const sinceRemoval = `
-		select stopped_at = (select at from webhook.audit where command = 'remove')
+		select stopped_at - (select at from webhook.audit where command = 'remove') between '0 s' and '1 hour'
 		from webhook.endpoint`
 	h.Want("stopped when it was removed", "true", sinceRemoval)
 	_, err = h.Remove(t.Context(), id, ignore)
@@ -149,7 +145,7 @@ func TestRemove_WhileOutcomesAreRecorded(t *testing.T) {
 	sender, err := h.Super.Begin(t.Context())
 	h.Must(err)
 	defer func() { _ = sender.Rollback(context.Background()) }()
-	for _, sql := range []string{"select from webhook.endpoint for no key update", "delete from webhook.delivery where sequence = 10002"} {
+	for _, sql := range []string{"select from webhook.endpoint for no key update", "delete from webhook.waiting where sequence = 10002"} {
 		_, err = sender.Exec(t.Context(), sql)
 		h.Must(err)
 	}
@@ -157,7 +153,7 @@ func TestRemove_WhileOutcomesAreRecorded(t *testing.T) {
 	eventstest.Eventually(t, "the removal waits", func() bool {
 		return h.Text("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()") != "0"
 	})
-	_, err = sender.Exec(t.Context(), "delete from webhook.delivery where sequence = 10001")
+	_, err = sender.Exec(t.Context(), "delete from webhook.waiting where sequence = 10001")
 	h.Must(errors.Join(err, sender.Commit(t.Context())))
 	h.Must(<-removed)
 }

@@ -2,19 +2,11 @@
 -- ($5). Empty texts select all. What was created since an instant can't have ended before it, which leaves out older days.
 with page as (
   select *
-  from (
-    select
-      id, event_id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, 'waiting' as state, due_at as next_at, cause, created_at
-    from webhook.delivery
-    where endpoint_id = $1
-    union all
-    select id, event_id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, state, null, cause, created_at
-    from webhook.finished
-    where endpoint_id = $1
-      and finished_at >= $3
-  ) d
-  where ($2 = '' or state = $2)
+  from webhook.delivery
+  where endpoint_id = $1
+    and finished_at >= $3
     and created_at >= $3
+    and ($2 = '' or state = $2)
     and ($4 = '' or kind = $4)
     and ($5 = '' or call_sid = $5)
   order by id desc
@@ -28,7 +20,7 @@ select json_build_object(
     'phoneSystemId', page.system_id, 'callSid', page.call_sid, 'recordingSid', page.recording_sid, 'callLogId', page.call_log_id,
     'voicemailId', page.voicemail_id),
   'state', page.state,
-  'nextAt', page.next_at,
+  'nextAt', case page.state when 'waiting' then page.due_at end,
   'cause', page.cause,
   'createdAt', page.created_at,
   'attempts', (

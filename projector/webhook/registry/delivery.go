@@ -114,11 +114,7 @@ const (
 		from (
 		  select id, state
 		  from webhook.endpoint
-		  where id in (
-		    select endpoint_id from webhook.delivery where id = any($1)
-		    union all
-		    select endpoint_id from webhook.finished where id = any($1)
-		  )
+		  where id in (select endpoint_id from webhook.delivery where id = any($1))
 		  order by id
 		  for share
 		) e
@@ -190,7 +186,17 @@ var (
 	replaySQL string
 )
 
-const recordedSinceSQL = `select since from webhook.period where until is null`
+// recordedSinceSQL returns when the last endpoint was added before which there was none. From the first endpoint on, until
+// the last one is removed, notices are recorded.
+const recordedSinceSQL = `
+	select max(e.created_at)
+	from webhook.endpoint e
+	where not exists (
+	  select
+	  from webhook.endpoint other
+	  where other.created_at < e.created_at
+	    and (other.state <> 'removed' or other.stopped_at >= e.created_at)
+	)`
 
 // replayed is the audit's state after a replay.
 type replayed struct {

@@ -76,11 +76,11 @@ func TestRedeliver(t *testing.T) {
 	if _, err := h.Redeliver(t.Context(), []int64{1, 99, 98}); !errors.Is(err, registry.ErrUnknownDelivery) || !strings.Contains(err.Error(), " 98, 99") {
 		t.Errorf("error = %v, want unknown ids 98 and 99", err)
 	}
-	h.Want("waiting", "2", "select count(*) from webhook.delivery")
+	h.Want("waiting", "2", "select count(*) from webhook.waiting")
 	if n, err := h.Redeliver(t.Context(), []int64{4, 1, 1}); n != 2 || err != nil {
 		t.Errorf("redelivered = %d, %v, want 2", n, err)
 	}
-	h.Want("due", "1 redelivered 0,4 fired 2", "select string_agg(concat_ws(' ', id, cause, attempts), ',' order by id) from webhook.delivery where due_at <= now()")
+	h.Want("due", "1 redelivered 0,4 fired 2", "select string_agg(concat_ws(' ', id, cause, attempts), ',' order by id) from webhook.waiting where due_at <= now()")
 	if n, err := h.RedeliverState(t.Context(), id, registry.Dead, time.Now().Add(time.Hour)); n != 0 || err != nil {
 		t.Errorf("redelivered of the future = %d, %v, want none", n, err)
 	}
@@ -108,7 +108,7 @@ func TestReplay(t *testing.T) {
 	group := uuid.New()
 	members := h.registerFor(registry.Target{Kind: registry.Group, ID: group}, 0)
 	h.Exec("insert into projection.phone_system_group_member values ($1, $3), ($2, $3)", h.system, other, group)
-	h.Exec("update webhook.period set since = now() - interval '2 days'")
+	h.Exec("update webhook.endpoint set created_at = now() - interval '2 days'")
 	start := time.Now().Add(-time.Hour)
 	for i := range 3 {
 		h.notice(h.system, i+1, webhook.CallEnded, start.Add(time.Duration(i)*time.Minute))
@@ -135,24 +135,53 @@ func TestReplay(t *testing.T) {
 			t.Errorf("%s: events = %d, %v, want %d", c.what, n, err, c.want)
 		}
 	}
-	h.Want("deliveries after dry runs", "0", "select count(*) from webhook.delivery")
+	h.Want("deliveries after dry runs", "0", "select count(*) from webhook.waiting")
 	for range 2 { // the second one continues after the first
 		if n, err := h.Replay(t.Context(), registry.Replay{Endpoint: system, Since: start, Until: time.Now(), Days: 30}, false); n != 3 || err != nil {
 			t.Errorf("events = %d, %v, want 3", n, err)
 		}
 	}
 	h.Want("deliveries", "evt_1 replayed,evt_2 replayed,evt_3 replayed,evt_1 replayed,evt_2 replayed,evt_3 replayed",
-		"select string_agg(event_id || ' ' || cause, ',' order by id) from webhook.delivery")
-	h.Want("order of the times", "1,2,3,4,5,6", "select string_agg(id::text, ',' order by due_at, id) from webhook.delivery")
-	h.Want("time of the first replay", "40", "select extract(milliseconds from max(due_at) - min(due_at))::int from webhook.delivery where id <= 3")
+		"select string_agg(event_id || ' ' || cause, ',' order by id) from webhook.waiting")
+	h.Want("order of the times", "1,2,3,4,5,6", "select string_agg(id::text, ',' order by due_at, id) from webhook.waiting")
+	h.Want("time of the first replay", "40", "select extract(milliseconds from max(due_at) - min(due_at))::int from webhook.waiting where id <= 3")
 	h.Want("audited", "3", "select after->>'deliveries' from webhook.audit where command = 'replay' order by id limit 1")
+}
+
+// Notices are recorded from the first endpoint on, until the last one is removed.
+func TestReplay_WhileThereWasAnEndpoint(t *testing.T) {
+	h := newHarness(t)
+	added := func(days int) uuid.UUID {
+		id := h.register(0)
+		h.Exec("update webhook.endpoint set created_at = now() - $2 * interval '1 day' where id = $1", id, days)
+		return id
+	}
+	replay := func(id uuid.UUID, days int) error {
+		_, err := h.Replay(t.Context(), registry.Replay{Endpoint: id, Since: time.Now().AddDate(0, 0, -days), Until: time.Now(), Days: 30}, true)
+		return err
+	}
+	first, second := added(10), added(5)
+	if err := replay(second, 9); err != nil {
+		t.Errorf("while there was another endpoint: error = %v, want none", err)
+	}
+	h.Exec("update webhook.endpoint set state = 'removed', stopped_at = now() - interval '4 days' where id = $1", first)
+	if err := replay(second, 9); err != nil {
+		t.Errorf("while there was another endpoint, which is removed: error = %v, want none", err)
+	}
+	h.Exec("update webhook.endpoint set stopped_at = now() - interval '6 days' where id = $1", first)
+	if err := replay(second, 6); !errors.Is(err, registry.ErrNotKept) {
+		t.Errorf("while there was no endpoint: error = %v, want ErrNotKept", err)
+	}
+	if err := replay(second, 4); err != nil {
+		t.Errorf("since there is one again: error = %v, want none", err)
+	}
 }
 
 func TestReplay_Refused(t *testing.T) {
 	h := newHarness(t)
 	id := h.register(0)
 	since := time.Now().Add(-10 * 24 * time.Hour)
-	h.Exec("update webhook.period set since = $1", since)
+	h.Exec("update webhook.endpoint set created_at = $1", since)
 	replay := func(since time.Time, days int, kinds ...webhook.Kind) error {
 		_, err := h.Replay(t.Context(), registry.Replay{Endpoint: id, Since: since, Until: time.Now(), Days: days, Kinds: kinds}, false)
 		return err

@@ -13,7 +13,7 @@ select json_build_object(
   'lastSuccessAt', e.succeeded_at,
   'lastFailureAt', e.failed_at,
   'createdAt', e.created_at,
-  'waiting', (select count(*) from webhook.delivery d where d.endpoint_id = e.id),
+  'waiting', (select count(*) from webhook.waiting d where d.endpoint_id = e.id),
   'dead', (select count(*) from webhook.finished f where f.endpoint_id = e.id and f.state = 'dead'),
   'successRate', recent.success_rate,
   'p50Ms', recent.p50,

@@ -96,10 +96,7 @@ func (h *harness) deliver(endpoint uuid.UUID, first, last int) {
 // finish ends a delivery in a state, after one attempt.
 func (h *harness) finish(id int64, state string) {
 	h.Helper()
-	h.Exec(`with d as (delete from webhook.delivery where id = $1 returning *)
-		insert into webhook.finished (id, endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, cause, attempts,
-			created_at, state)
-		select id, endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, cause, 1, created_at, $2 from d`, id, state)
+	h.Exec("update webhook.delivery set attempts = 1, state = $2, finished_at = now() where id = $1", id, state)
 	h.Exec(`insert into webhook.attempt select endpoint_id, id, now(), case when state = 'delivered' then 200 else 500 end,
 		case when state <> 'delivered' then 'status 500' end, null, 7 from webhook.finished where id = $1`, id)
 }

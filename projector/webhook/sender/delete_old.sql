@@ -5,7 +5,7 @@ with old as materialized (
   from webhook.endpoint e
   where state = 'removed'
     and stopped_at < $1
-    and not exists (select from webhook.delivery where endpoint_id = e.id)
+    and not exists (select from webhook.waiting where endpoint_id = e.id)
 ),
 test as (
   delete from webhook.test

@@ -13,7 +13,7 @@ join webhook.endpoint e on e.id = asked.id
 cross join lateral (
   (
     select *
-    from webhook.delivery
+    from webhook.waiting
     where endpoint_id = e.id
       and e.probe_at is null
       and due_at <= now()
@@ -23,13 +23,18 @@ cross join lateral (
   )
   union all
   (
+    -- The order is that of an index. By ids alone, it would be that of another one, which has deliveries of all endpoints.
     select *
-    from webhook.delivery
+    from (
+      select *
+      from webhook.waiting
+      where (endpoint_id, id) >= (e.id, 0)
+        and e.probe_at <= now()
+        and asked.in_flight = 0
+      order by endpoint_id, id
+      limit 1
+    ) oldest
     where endpoint_id = e.id
-      and e.probe_at <= now()
-      and asked.in_flight = 0
-    order by id
-    limit 1
   )
 ) d
 cross join lateral (

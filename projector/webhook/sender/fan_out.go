@@ -138,19 +138,25 @@ type span struct {
 	systems []uuid.UUID // of the notices
 }
 
-func lockCursors(ctx context.Context, tx pgx.Tx, released []Position, gated bool) ([]span, error) {
-	if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock_shared($1, $2)", registry.FanOutLockClass, registry.FanOutLock); err != nil {
-		return nil, err
-	}
-	if _, err := tx.Exec(ctx, addCursorsSQL); err != nil {
-		return nil, err
-	}
+// beginSQL excludes changes of endpoints. Nothing waits until a step is on disk: a crash that loses it loses cursors and
+// deliveries together, and no outcome, since that commit comes later and waits.
+const beginSQL = "select pg_advisory_xact_lock_shared($1, $2), set_config('synchronous_commit', 'off', true)"
+
+// lockCursors returns the cursors that have released notices above them, in one round trip. It leaves out those that
+// another sender has locked.
+func lockCursors(ctx context.Context, tx pgx.Tx, released []Position, gated bool) (cursors []span, err error) {
+	batch := &pgx.Batch{}
+	batch.Queue(beginSQL, registry.FanOutLockClass, registry.FanOutLock)
+	batch.Queue(addCursorsSQL)
 	arguments := append([]any{gated}, columns(released)...)
-	rows, _ := tx.Query(ctx, cursorsSQL, append(arguments, maxCursors)...)
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c span, err error) {
-		err = row.Scan(&c.Stream, &c.Partition, &c.Sequence, &c.upTo)
-		return c, err
+	batch.Queue(cursorsSQL, append(arguments, maxCursors)...).Query(func(rows pgx.Rows) error {
+		cursors, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (c span, err error) {
+			err = row.Scan(&c.Stream, &c.Partition, &c.Sequence, &c.upTo)
+			return c, err
+		})
+		return err
 	})
+	return cursors, tx.SendBatch(ctx, batch).Close()
 }
 
 func createDeliveries(ctx context.Context, tx pgx.Tx, cursors []span) (r fanOutResult, err error) {

@@ -107,7 +107,7 @@ func (f *fixture) await(what string, n int, want string) {
 func (f *fixture) events(n int) string {
 	f.Helper()
 	return schematest.QueryOne[string](f, f.Super,
-		"select coalesce(string_agg(substr(event_id, 5), ' ' order by id), '') from webhook.delivery where endpoint_id = $1", id(100+n))
+		"select coalesce(string_agg(substr(event_id, 5), ' ' order by id), '') from webhook.waiting where endpoint_id = $1", id(100+n))
 }
 
 func (f *fixture) expect(what string, n int, want string) {

@@ -157,7 +157,7 @@ func TestStep_DueInOrder(t *testing.T) {
 	if err := <-stepped; err != nil {
 		t.Fatal(err)
 	}
-	sequences := schematest.QueryOne[[]int64](t, f.Super, "select array_agg(sequence order by due_at, id) from webhook.delivery")
+	sequences := schematest.QueryOne[[]int64](t, f.Super, "select array_agg(sequence order by due_at, id) from webhook.waiting")
 	if want := []int64{1, 2}; !slices.Equal(sequences, want) {
 		t.Errorf("deliveries in the order in which they are due = %v, want %v", sequences, want)
 	}

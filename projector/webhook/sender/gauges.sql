@@ -1,14 +1,14 @@
 -- What waits: deliveries, dead ones, for how many seconds the oldest due delivery has been due of an active endpoint that does
 -- not fail, and the endpoints by state.
 select
-  (select count(*) from webhook.delivery),
+  (select count(*) from webhook.waiting),
   (select count(*) from webhook.finished where state = 'dead'),
   coalesce((
     select extract(epoch from now() - min(d.due_at))
     from webhook.endpoint e
     cross join lateral (
       select due_at
-      from webhook.delivery
+      from webhook.waiting
       where endpoint_id = e.id
       order by due_at
       limit 1

@@ -2,9 +2,9 @@
 -- time is over, or its session is gone. The endpoints with deliveries are found one after the other in the index of these. The leases of a server
 -- that has crashed are gone with the sessions, so nothing waits until a lease is on disk.
 with recursive waiting (id) as (
-  (select endpoint_id from webhook.delivery where $2 order by endpoint_id limit 1)
+  (select endpoint_id from webhook.waiting where $2 order by endpoint_id limit 1)
   union all
-  select (select endpoint_id from webhook.delivery where endpoint_id > w.id order by endpoint_id limit 1)
+  select (select endpoint_id from webhook.waiting where endpoint_id > w.id order by endpoint_id limit 1)
   from waiting w
   where w.id is not null
 ),
@@ -26,7 +26,7 @@ free as (
       or e.leased_by not in (select pid from session)
     )
     and case when e.probe_at is null
-      then exists (select from webhook.delivery where endpoint_id = e.id and due_at <= now())
+      then exists (select from webhook.waiting where endpoint_id = e.id and due_at <= now())
       else e.probe_at <= now()
     end
   limit $3

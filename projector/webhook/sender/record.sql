@@ -13,34 +13,20 @@ attempt as (
   from attempted a
   where not exists (
     select
-    from webhook.delivery
+    from webhook.waiting
     where id = a.delivery_id
       and (endpoint_id, event_id) <> (a.endpoint_id, a.event_id)
   )
-),
-ended as (
-  delete from webhook.delivery d
-  using attempted a
-  where d.id = a.delivery_id
-    and d.endpoint_id = a.endpoint_id
-    and d.event_id = a.event_id
-    and a.state is not null
-  returning d.*, a.state
-),
-finished as (
-  insert into webhook.finished (
-    id, endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at,
-    traceparent, cause, attempts, created_at, state
-  )
-  select
-    id, endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at,
-    traceparent, cause, attempts + 1, created_at, state
-  from ended
 )
 update webhook.delivery d
-set attempts = d.attempts + 1, due_at = a.due_at, expires_at = a.expires_at
+set
+  attempts = d.attempts + 1,
+  due_at = coalesce(a.due_at, d.due_at),
+  expires_at = coalesce(a.expires_at, d.expires_at),
+  state = coalesce(a.state, 'waiting'),
+  finished_at = case when a.state is null then 'infinity' else now() end
 from attempted a
-where d.id = a.delivery_id
+where d.finished_at = 'infinity'
+  and d.id = a.delivery_id
   and d.endpoint_id = a.endpoint_id
   and d.event_id = a.event_id
-  and a.state is null

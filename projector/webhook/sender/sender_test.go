@@ -32,7 +32,7 @@ func TestSender_Delivers(t *testing.T) {
 		t.Errorf("body = %s, want the call's identifiers", got[0].body)
 	}
 	h.eventually("finished deliveries", "100", "select count(*) from webhook.finished where state = 'delivered' and endpoint_id = $1 and attempts = 1", endpoint)
-	h.Want("waiting deliveries", "0", "select count(*) from webhook.delivery")
+	h.Want("waiting deliveries", "0", "select count(*) from webhook.waiting")
 	h.Want("attempts", "100", "select count(*) from webhook.attempt where status = 200 and error is null and delivery_id in (select id from webhook.finished)")
 	h.Want("success", "true", "select succeeded_at is not null and failed_at is null and failures = 0 from webhook.endpoint")
 	eventstest.Eventually(t, "the count of deliveries", func() bool { return s.metric(t, "deliveries_total") == 100 })
@@ -85,8 +85,8 @@ func TestSender_EndsRetriesAfterTheSchedule(t *testing.T) {
 	h.eventually("dead deliveries", "evt_1", "select string_agg(event_id, ' ') from webhook.finished where state = 'dead'")
 	h.eventually("delivered", "49", "select count(*) from webhook.finished where state = 'delivered'")
 	h.Want("state of the endpoint", "active", "select state from webhook.endpoint")
-	if n := s.metric(t, "lanes"); n != 1 || !answered {
-		t.Errorf("lanes = %v, refused = %v, want 1, true", n, answered)
+	if n := s.metric(t, "sender_endpoints"); n != 1 || !answered {
+		t.Errorf("sender_endpoints = %v, refused = %v, want 1, true", n, answered)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestSender_DisablesAnEndpointThatAnswers410(t *testing.T) {
 	h.start(nil)
 	h.notice(3)
 	h.eventually("state", "disabled gone", "select state || ' ' || reason from webhook.endpoint")
-	h.Want("waiting", "3", "select count(*) from webhook.delivery")
+	h.Want("waiting", "3", "select count(*) from webhook.waiting")
 	h.Want("audit", "sender disable", "select by || ' ' || command from webhook.audit order by id desc limit 1")
 	h.receiver.respond("/a", nil)
 	h.Must(h.registry.Resume(t.Context(), endpoint))
@@ -114,7 +114,7 @@ func TestSender_DisablesAnEndpointWithoutSuccess(t *testing.T) {
 	h.start(nil)
 	h.notice(8)
 	h.eventually("state", "disabled failing", "select state || ' ' || reason from webhook.endpoint")
-	h.Want("waiting", "8", "select count(*) from webhook.delivery")
+	h.Want("waiting", "8", "select count(*) from webhook.waiting")
 	h.receiver.respond("/a", nil)
 	h.Must(h.registry.Resume(t.Context(), endpoint))
 	h.eventually("delivered", "8", "select count(*) from webhook.finished where state = 'delivered'")
@@ -200,7 +200,7 @@ func TestSender_ProbesADeadEndpoint(t *testing.T) {
 	h.notice(300)
 	eventstest.Eventually(t, "five requests", func() bool { return len(h.receiver.requests("/a")) >= 5 })
 	h.receiver.respond("/a", status(http.StatusBadGateway))
-	h.eventually("probes", "true", "select max(attempts) >= 2 from webhook.delivery")
+	h.eventually("probes", "true", "select max(attempts) >= 2 from webhook.waiting")
 	if n := len(h.receiver.requests("/a")); n > 40 {
 		t.Errorf("requests to a dead endpoint = %d, want 40 at most", n)
 	}
@@ -270,8 +270,8 @@ func TestSender_WithoutAKey(t *testing.T) {
 	h.register("/a", 1)
 	other := h.start(func(c *sender.Config) { c.Vault = eventstest.NewVault(t, bytes.Repeat([]byte("x"), 32)) })
 	h.notice(2)
-	h.eventually("waiting", "2", "select count(*) from webhook.delivery")
-	eventstest.Eventually(t, "the endpoint is known", func() bool { return other.metric(t, "lanes") == 1 })
+	h.eventually("waiting", "2", "select count(*) from webhook.waiting")
+	eventstest.Eventually(t, "the endpoint is known", func() bool { return other.metric(t, "sender_endpoints") == 1 })
 	other.stop()
 	if n := len(h.receiver.requests("/a")); n != 0 {
 		t.Errorf("requests = %d, want 0", n)
@@ -287,13 +287,13 @@ func TestSender_DeliveriesWaitDuringAPause(t *testing.T) {
 	h.start(nil)
 	h.Must(h.registry.Pause(t.Context(), endpoint))
 	h.notice(20)
-	h.eventually("waiting", "20", "select count(*) from webhook.delivery")
+	h.eventually("waiting", "20", "select count(*) from webhook.waiting")
 	h.Must(h.registry.Resume(t.Context(), endpoint))
 	h.await("/a", 20)
 	h.eventually("delivered", "20", "select count(*) from webhook.finished where state = 'delivered'")
 	h.Must(h.registry.Pause(t.Context(), endpoint))
 	h.notice(20)
-	h.eventually("waiting", "20", "select count(*) from webhook.delivery")
+	h.eventually("waiting", "20", "select count(*) from webhook.waiting")
 	skipped, err := h.registry.SkipAndResume(t.Context(), endpoint, func(int64) {})
 	h.Must(err)
 	h.notice(1)
@@ -347,7 +347,7 @@ func TestSender_TakesOverWhatIsNotRenewed(t *testing.T) {
 	h.Exec("update webhook.endpoint set leased_by = pid from (select min(pid) as pid from pg_stat_activity where datname = current_database()) other")
 	h.start(nil)
 	h.notice(1)
-	h.eventually("waiting", "1", "select count(*) from webhook.delivery")
+	h.eventually("waiting", "1", "select count(*) from webhook.waiting")
 	h.Exec("update webhook.endpoint set leased_until = now()")
 	h.await("/a", 1)
 }
@@ -449,8 +449,8 @@ func TestSender_SkipsExpiredRedeliveries(t *testing.T) {
 	endpoint := h.register("/a", 1)
 	h.Must(h.registry.Pause(t.Context(), endpoint))
 	const columns = "endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, cause, created_at"
-	h.Exec(`insert into webhook.finished (id, attempts, state, `+columns+`)
-		select n, 1, 'dead', $1, gen_random_uuid(), n, 'evt_' || n, 'call.ended', $2, 'CA1', now(), 'fired', now() - interval '40 days'
+	h.Exec(`insert into webhook.delivery (id, attempts, state, finished_at, `+columns+`)
+		select n, 1, 'dead', now(), $1, gen_random_uuid(), n, 'evt_' || n, 'call.ended', $2, 'CA1', now(), 'fired', now() - interval '40 days'
 		from generate_series(1, 5001) n`, endpoint, h.system) // more than a slice
 	_, err := h.registry.RedeliverState(t.Context(), endpoint, registry.Dead, time.Time{})
 	h.Must(err)
@@ -459,7 +459,7 @@ func TestSender_SkipsExpiredRedeliveries(t *testing.T) {
 		values (5002, $1, gen_random_uuid(), 1, 'evt_5002', 'call.ended', $2, 'CA1', now(), 'fired', now() - interval '32 days')`, endpoint, h.system)
 	h.start(nil)
 	h.eventually("skipped", "5001 5002", "select string_agg(id::text, ' ' order by id) from webhook.finished where state = 'skipped'")
-	h.Want("waiting", "5000", "select count(*) from webhook.delivery")
+	h.Want("waiting", "5000", "select count(*) from webhook.waiting")
 }
 
 // A host can disappear without closing its connections. No statement waits for it until the operating system gives up.

@@ -97,7 +97,7 @@ type metrics struct {
 	attempts   *prometheus.CounterVec // class
 	skipped    *prometheus.CounterVec // reason
 	latency    prometheus.Histogram   // seconds
-	lanes      *prometheus.GaugeVec   // state
+	breakers   *prometheus.GaugeVec   // state
 	leases     prometheus.Gauge
 
 	// Of all senders, as the tables have them.
@@ -126,7 +126,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: prefix + "latency_seconds", Help: "Time from the message in the stream to the 2xx of a first attempt.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 16),
 		}),
-		lanes:     gauges("lanes", "Endpoints that this sender has sent to within two minutes, by breaker.", "state"),
+		breakers:  gauges("sender_endpoints", "Endpoints that this sender has sent to within two minutes, by breaker.", "state"),
 		leases:    gauge("leases", "Endpoints that this sender has leased."),
 		waiting:   gauge("waiting", "Deliveries that wait, of all endpoints."),
 		dead:      gauge("dead", "Deliveries that were given up, of all endpoints, as long as their history is stored."),
@@ -162,7 +162,7 @@ func (m *metrics) setEndpoints(endpoints map[uuid.UUID]*endpoint) {
 		}
 	}
 	for state, n := range count {
-		m.lanes.WithLabelValues(state).Set(float64(n))
+		m.breakers.WithLabelValues(state).Set(float64(n))
 	}
 	m.leases.Set(float64(leases))
 }
