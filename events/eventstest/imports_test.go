@@ -33,7 +33,7 @@ func importRules() map[string][]string {
 
 		// Harnesses of tests.
 		"schema/schematest":       {"events/eventstest", "schema"},
-		"projector/projectortest": {"events", "projector", "readapi/repeat", "schema"},
+		"projector/projectortest": {"events", "projector", "schema"},
 	}
 }
 

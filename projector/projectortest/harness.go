@@ -19,7 +19,7 @@ import (
 	"callboard/events/eventstest"
 	"callboard/projector"
 	"callboard/projector/deadletter"
-	"callboard/readapi/repeat"
+	"callboard/schema"
 	"callboard/schema/schematest"
 )
 
@@ -232,7 +232,7 @@ func QueryOne[T any](h *Harness, query string, parameters ...any) T {
 // Query returns the only column of a query's rows. It repeats the query as a reader does: a rebuild can switch meanwhile.
 func Query[T any](h *Harness, query string, parameters ...any) (values []T) {
 	h.Helper()
-	err := repeat.Statement(h.Context(), h.Pool, func(ctx context.Context, conn *pgxpool.Conn) (_ bool, err error) {
+	err := schema.Repeat(h.Context(), h.Pool, func(ctx context.Context, conn *pgxpool.Conn) (_ bool, err error) {
 		rows, _ := conn.Query(ctx, query, parameters...)
 		values, err = pgx.CollectRows(rows, pgx.RowTo[T])
 		return false, err

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"callboard/readapi/repeat"
+	"callboard/schema"
 	"callboard/schema/schematest"
 )
 
@@ -58,7 +58,7 @@ func (h *harness) waitForProjector(ctx context.Context) bool {
 	defer tick.Stop()
 	for {
 		var behind bool
-		err := repeat.Statement(h.Context(), h.Pool, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+		err := schema.Repeat(h.Context(), h.Pool, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 			return false, conn.QueryRow(ctx, "select min(sequence) < $1 from projection.position", int64(info.State.LastSeq)-500).Scan(&behind)
 		})
 		if err != nil {
@@ -99,7 +99,7 @@ func (r *reader) read(ctx context.Context) error {
 	now := make(map[uuid.UUID]time.Time)
 	watermark := r.watermark
 	found := false
-	err := repeat.Statement(ctx, r.pool, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+	err := schema.Repeat(ctx, r.pool, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 		rows, _ := conn.Query(ctx, readCallsSQL, r.system)
 		var id *uuid.UUID
 		var updated *time.Time

@@ -15,7 +15,7 @@ import (
 	"callboard/projector"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
-	"callboard/readapi/repeat"
+	"callboard/schema"
 )
 
 // walk reads a phone system's calls by updatedAt, each time up to the watermark, as a client does that must miss nothing.
@@ -35,7 +35,7 @@ const completeCalls = `
 
 func (w *walk) step(ctx context.Context) error {
 	from := w.from
-	err := repeat.Statement(ctx, w.pool, func(ctx context.Context, conn *pgxpool.Conn) (found bool, err error) {
+	err := schema.Repeat(ctx, w.pool, func(ctx context.Context, conn *pgxpool.Conn) (found bool, err error) {
 		rows, _ := conn.Query(ctx, completeCalls, w.system, w.from)
 		var id *uuid.UUID
 		var at *time.Time

@@ -18,7 +18,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/readapi/partition"
-	"callboard/readapi/repeat"
 	"callboard/schema"
 )
 
@@ -206,7 +205,7 @@ func (a *Authorizer) readKeyInPartition(ctx context.Context, t AuthorizeParams, 
 	var age pgtype.Float8 // null: of no partition
 	// pgx encodes a pgtype.UUID directly and a uuid.UUID through its text.
 	system := pgtype.UUID{Bytes: t.System, Valid: t.System != uuid.Nil}
-	err = repeat.Statement(ctx, a.primary, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+	err = schema.Repeat(ctx, a.primary, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 		nodes, err := a.nodes.Exist(ctx, conn)
 		if err == nil && nodes {
 			c, age, partitions, err = a.readKeyOnNodes(ctx, conn, t, in, global)

@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/readapi/partition"
-	"callboard/readapi/repeat"
 	"callboard/readapi/semaphore"
 	"callboard/schema"
 )
@@ -63,7 +62,7 @@ type runner func(sql string, arguments []any, read read) error
 // query runs a statement and reads its rows. It runs the statement again if the plan was made for an older generation, or if the
 // connection was lost before the first row.
 func (p *Projection) query(ctx context.Context, sql string, arguments []any, read read) error {
-	return p.repeat(ctx, repeat.Statement, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+	return p.repeat(ctx, schema.Repeat, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 		return queryOnce(ctx, conn, sql, arguments, read)
 	})
 }
@@ -159,15 +158,15 @@ func (p *Projection) inSnapshot(ctx context.Context, work func(runner) error) er
 const longQueue = 1024
 
 // repeatLong runs statements that can take long. They have half of the connections at most, so that others always find one soon.
-func (p *Projection) repeatLong(ctx context.Context, run repeat.Run) error {
+func (p *Projection) repeatLong(ctx context.Context, run schema.Statement) error {
 	if err := p.long().Acquire(ctx, 1); err != nil {
 		return fmt.Errorf("wait for a connection for a long statement: %w", err)
 	}
 	defer p.long().Change(-1)
-	return p.repeat(ctx, repeat.LongStatement, run)
+	return p.repeat(ctx, schema.RepeatLong, run)
 }
 
-func (p *Projection) repeat(ctx context.Context, repeated func(context.Context, *pgxpool.Pool, repeat.Run) error, run repeat.Run) error {
+func (p *Projection) repeat(ctx context.Context, repeated func(context.Context, *pgxpool.Pool, schema.Statement) error, run schema.Statement) error {
 	err := repeated(ctx, p.pool, run)
 	if schema.HasCode(err, stalePlan) {
 		return repeated(ctx, p.pool, run)

@@ -1,4 +1,4 @@
-package repeat_test
+package schema_test
 
 import (
 	"context"
@@ -10,14 +10,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"callboard/readapi/repeat"
+	"callboard/schema"
 	"callboard/schema/schematest"
 )
 
-func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
-
 // Terminated sessions, idle or not, fail no statement.
-func TestStatement_SessionsTerminated(t *testing.T) {
+func TestRepeat_SessionsTerminated(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)
 	// An acquired connection that was idle for a second would be pinged, and replaced unseen.
@@ -29,7 +27,7 @@ func TestStatement_SessionsTerminated(t *testing.T) {
 	schematest.Exec(t, other, terminate)
 	runs := 0
 	for range 10 {
-		if err := repeat.Statement(t.Context(), pool, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+		if err := schema.Repeat(t.Context(), pool, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 			runs++
 			_, err := conn.Exec(ctx, "select 1")
 			return false, err
@@ -43,7 +41,7 @@ func TestStatement_SessionsTerminated(t *testing.T) {
 }
 
 // A statement runs again only if its error is that of a connection, no row was used, and the context lasts.
-func TestStatement_Attempts(t *testing.T) {
+func TestRepeat_Attempts(t *testing.T) {
 	t.Parallel()
 	pool := schematest.New(t).Pool(t)
 	shutdown := &pgconn.PgError{Code: pgerrcode.AdminShutdown}
@@ -66,7 +64,7 @@ func TestStatement_Attempts(t *testing.T) {
 	} {
 		runs := 0
 		ctx, end := context.WithCancel(t.Context())
-		err := repeat.Statement(ctx, pool, func(context.Context, *pgxpool.Conn) (bool, error) {
+		err := schema.Repeat(ctx, pool, func(context.Context, *pgxpool.Conn) (bool, error) {
 			runs++
 			if c.ends {
 				end()
@@ -81,10 +79,10 @@ func TestStatement_Attempts(t *testing.T) {
 }
 
 // No server is there: that is not repeated, because a request must not wait for it.
-func TestStatement_NoServer(t *testing.T) {
+func TestRepeat_NoServer(t *testing.T) {
 	t.Parallel()
 	unused := url.URL{Scheme: "postgres", Host: "127.0.0.1:1", Path: "/x"}
-	err := repeat.Statement(t.Context(), schematest.OpenPool(t, unused.String()), func(context.Context, *pgxpool.Conn) (bool, error) {
+	err := schema.Repeat(t.Context(), schematest.OpenPool(t, unused.String()), func(context.Context, *pgxpool.Conn) (bool, error) {
 		t.Error("a statement runs without a connection")
 		return false, nil
 	})
