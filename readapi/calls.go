@@ -5,8 +5,9 @@ import (
 	"callboard/readapi/query"
 )
 
-func callLog() []encode.Member {
-	return []encode.Member{
+// callLog is the list's row and, with more members, the detail.
+func callLog(more ...encode.Member) *encode.Layout {
+	return encode.NewLayout(append([]encode.Member{
 		encode.Identifier("id"),
 		encode.Identifier("phoneSystemId"),
 		encode.Text("callSid"),
@@ -23,10 +24,8 @@ func callLog() []encode.Member {
 		encode.Integer("duration"),
 		encode.Text("recordingSid"),
 		encode.Integer("recordingDuration"),
-	}
+	}, more...)...)
 }
-
-func callLogDetail() []encode.Member { return append(callLog(), transcription()...) }
 
 // transcription is what the details of calls and of voicemails add to their rows.
 func transcription() []encode.Member {
@@ -36,13 +35,13 @@ func transcription() []encode.Member {
 	}
 }
 
-func callLogFilters() []filter {
-	return []filter{{"callSid", query.CallSid, (*parameters).callSid}}
-}
+func callSidFilter() filter { return filter{"callSid", query.CallSid, (*parameters).callSid} }
+
+func callLogIDFilter() filter { return filter{"callLogId", query.CallLogID, (*parameters).identifier} }
 
 // callAnalysis is the list's row and the detail.
-func callAnalysis() []encode.Member {
-	return []encode.Member{
+func callAnalysis() *encode.Layout {
+	return encode.NewLayout(
 		encode.Identifier("id"),
 		encode.Identifier("phoneSystemId"),
 		encode.Text("callSid"),
@@ -52,18 +51,12 @@ func callAnalysis() []encode.Member {
 		encode.Instant("analyzedAt"),
 		encode.JSON("coachingTips"),
 		encode.Instant("createdAt"),
-	}
+	)
 }
 
-func callAnalysisFilters() []filter {
-	return []filter{
-		{"callSid", query.CallSid, (*parameters).callSid},
-		{"callLogId", query.CallLogID, (*parameters).identifier},
-	}
-}
-
-func voicemail() []encode.Member {
-	return []encode.Member{
+// voicemail is the list's row and, with more members, the detail.
+func voicemail(more ...encode.Member) *encode.Layout {
+	return encode.NewLayout(append([]encode.Member{
 		encode.Identifier("id"),
 		encode.Identifier("phoneSystemId"),
 		encode.Text("callSid"),
@@ -76,7 +69,5 @@ func voicemail() []encode.Member {
 		encode.Boolean("archived"),
 		encode.Text("recordingSid"),
 		encode.Instant("createdAt"),
-	}
+	}, more...)...)
 }
-
-func voicemailDetail() []encode.Member { return append(voicemail(), transcription()...) }

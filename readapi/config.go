@@ -3,7 +3,6 @@ package readapi
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -16,7 +15,7 @@ import (
 
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
-	"callboard/readapi/audit"
+	"callboard/readapi/auditqueue"
 	"callboard/readapi/docs"
 	"callboard/readapi/limit"
 	"callboard/readapi/query"
@@ -31,16 +30,16 @@ type Config struct {
 	// Projection is a pool that everything else is read from, on a replica for example. Nil means Primary.
 	Projection *pgxpool.Pool
 
-	// Peppers are those under which keys are accepted, the current one first. At least one is required.
+	// Peppers are the secrets under which keys are accepted, the current pepper first. At least one is required.
 	Peppers []access.Pepper
 
 	// Limiter takes a permit from a key's quota for every request.
 	Limiter *limit.Limiter
 
 	// AuditQueue receives the audit entries. It must run until the handler's last request has ended.
-	AuditQueue *audit.Queue
+	AuditQueue *auditqueue.Queue
 
-	// Secret seals cursors and audio links. All readers of a service need the same one. It has at least [seal.MinSecret] bytes.
+	// Secret seals cursors and audio links. All readers of a service need the same one. It has at least [access.MinSecret] bytes.
 	Secret []byte
 
 	// Audio is where the audio of recordings is stored.
@@ -52,8 +51,8 @@ type Config struct {
 	// TrustedProxies are the networks whose X-Forwarded-For header is trusted.
 	TrustedProxies []netip.Prefix
 
-	// CoverageMaxAge is how far the partition that decides about a key's group or organization may be behind. Requests of such keys are
-	// answered 503 while it is further behind. Zero means that they are not.
+	// CoverageMaxAge is how far the partition that decides about a key's group or organization may be behind. Requests of
+	// such keys are answered 503 while it is further behind. Zero means any age.
 	CoverageMaxAge time.Duration
 
 	// Timeout is the longest duration of a request. Zero means 5 seconds.
@@ -68,9 +67,6 @@ type Config struct {
 
 	// BodyMemory is the number of bytes that all responses may take at the same time. Zero means 192 MiB. 14 MiB is the least.
 	BodyMemory int64
-
-	// Positions makes the spans of requests name the partition and the position that they read.
-	Positions bool
 
 	// Log receives one line per request.
 	Log zerolog.Logger
@@ -90,7 +86,8 @@ const (
 	defaultWatermarkWait     = 1500 * time.Millisecond
 )
 
-// New returns the reader's HTTP handler. The error says what is wrong with the configuration.
+// New returns the reader's HTTP handler. The error says what is wrong with the configuration. New panics if the metrics are
+// registered already.
 func New(c Config) (http.Handler, error) {
 	approvals, err := docs.LoadApprovals()
 	if err != nil {
@@ -99,17 +96,13 @@ func New(c Config) (http.Handler, error) {
 	return newService(c, approvals)
 }
 
-// complete sets what is not set. The error is what must be.
+// complete sets defaults. The error names what is missing.
 func (c *Config) complete() error {
 	if c.Primary == nil || c.Limiter == nil || c.AuditQueue == nil {
 		return errors.New("primary pool, limiter or audit queue is missing")
 	}
-	if c.Projection == nil {
-		c.Projection = c.Primary
-	}
-	if c.Timeout <= 0 {
-		c.Timeout = defaultTimeout
-	}
+	c.Projection = cmp.Or(c.Projection, c.Primary)
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.DirectoryMemory = cmp.Or(c.DirectoryMemory, query.DefaultNameMemory)
 	c.BodyMemory = cmp.Or(c.BodyMemory, defaultBodyMemory)
 	c.DimensionsTimeout = cmp.Or(c.DimensionsTimeout, defaultDimensionsTimeout)
@@ -132,36 +125,36 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	authorizer, err := access.NewAuthorizer(c.Primary, c.Peppers, c.now)
-	if err != nil {
-		return nil, err
-	}
 	projection := query.New(c.Projection)
-	if c.Positions {
-		projection = query.NewWithPositions(c.Projection)
+	s := &service{
+		projection:   projection,
+		publicRoutes: make(map[string]publicRoute),
+		limiter:      c.Limiter,
+		auditQueue:   c.AuditQueue,
+		proxies:      c.TrustedProxies,
+		base:         base.String(),
+		timeout:      c.Timeout,
+		maxAge:       c.CoverageMaxAge,
+		slowGrace:    c.slowGrace,
+		now:          c.now,
+		log:          c.Log,
+		metrics:      newMetrics(c.Metrics, projection),
 	}
-	metrics, err := newMetrics(c.Metrics, projection)
-	if err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
-	}
-	bodies, err := newMemory(c)
-	if err != nil {
+
+	// What every request passes.
+	if s.authorizer, err = access.NewAuthorizer(c.Primary, c.Peppers, c.now); err != nil {
 		return nil, err
 	}
-	compressor, err := newCompressor()
-	if err != nil {
+	if s.memory, err = newMemory(c.BodyMemory, largeBytes, c.Metrics); err != nil {
 		return nil, err
 	}
+	if s.compressor, err = newCompressor(); err != nil {
+		return nil, err
+	}
+
+	// The operations that the approval record lists.
 	store, err := audio.Open(c.Audio, audioPath(base.String()), c.Secret)
 	if err != nil {
-		return nil, err
-	}
-	endpoints := make(map[string]publicRoute)
-	if folder, ok := store.(*audio.Folder); ok {
-		endpoints[audioPath(base.EscapedPath())] = audioRoute(folder, c.TrustedProxies)
-	}
-	prefix := strings.TrimSuffix(base.EscapedPath(), "/v1")
-	if err := addDescription(endpoints, base.String(), prefix, approvals, c.slowGrace); err != nil {
 		return nil, err
 	}
 	reports, err := newReports(projection, c)
@@ -172,23 +165,14 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &service{
-		routes:       newRoutes(base.EscapedPath(), served),
-		publicRoutes: endpoints,
-		authorizer:   authorizer,
-		limiter:      c.Limiter,
-		auditQueue:   c.AuditQueue,
-		memory:       bodies,
-		compressor:   compressor,
-		proxies:      c.TrustedProxies,
-		base:         base.String(),
-		timeout:      c.Timeout,
-		maxAge:       c.CoverageMaxAge,
-		slowGrace:    c.slowGrace,
-		now:          c.now,
-		log:          c.Log,
-		metrics:      metrics,
-	}, nil
+	s.routes = newRoutes(base.EscapedPath(), served)
+
+	// What is served without a key.
+	if folder, ok := store.(*audio.Folder); ok {
+		s.publicRoutes[audioPath(base.EscapedPath())] = audioRoute(folder, c.TrustedProxies)
+	}
+	prefix := strings.TrimSuffix(base.EscapedPath(), "/v1")
+	return s, addDescription(s.publicRoutes, base.String(), prefix, approvals, c.slowGrace)
 }
 
 func parseBaseURL(text string) (*url.URL, error) {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"callboard/readapi/access"
 	"callboard/readapi/query"
-	"callboard/readapi/seal"
 )
 
 // cursor is how far a walk through a report window has come. Clients carry it sealed, together with its window's digest.
@@ -43,7 +43,7 @@ const (
 	cursorLength  = cursorHead + 16
 )
 
-func (c cursor) seal(s *seal.Sealer, window windowDigest) string {
+func (c cursor) seal(s *access.Sealer, window windowDigest) string {
 	message := make([]byte, 2, cursorLength)
 	message[0] = cursorVersion
 	if c.early {
@@ -55,7 +55,7 @@ func (c cursor) seal(s *seal.Sealer, window windowDigest) string {
 }
 
 // openCursor opens a sealed cursor. The code is empty, cursorInvalid or cursorMismatch.
-func openCursor(s *seal.Sealer, text string, window windowDigest) (cursor, fieldCode) {
+func openCursor(s *access.Sealer, text string, window windowDigest) (cursor, fieldCode) {
 	message, err := s.Open(text)
 	if err != nil || len(message) != cursorLength || message[0] != cursorVersion {
 		return cursor{}, cursorInvalid

@@ -12,7 +12,6 @@ import (
 
 	"callboard/readapi/access"
 	"callboard/readapi/query"
-	"callboard/readapi/seal"
 	"callboard/schema/schematest"
 )
 
@@ -156,9 +155,9 @@ func TestCursor_SealAndOpen(t *testing.T) {
 	})
 }
 
-func testSealer(tb testing.TB, secret, purpose string) *seal.Sealer {
+func testSealer(tb testing.TB, secret, purpose string) *access.Sealer {
 	tb.Helper()
-	s, err := seal.New([]byte(secret), purpose)
+	s, err := access.NewSealer([]byte(secret), purpose)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -174,7 +173,7 @@ func (h *harness) sealed(purpose string, message []byte) string {
 func TestNew_ShortSecret(t *testing.T) {
 	t.Parallel()
 	config := newHarness(t).config
-	config.Secret, config.Metrics = make([]byte, seal.MinSecret-1), nil
+	config.Secret, config.Metrics = make([]byte, access.MinSecret-1), nil
 	if _, err := New(config); err == nil {
 		t.Errorf("error for a secret of %d bytes = nil, want one", len(config.Secret))
 	}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgtype"
-
 	"callboard/readapi/encode"
 	"callboard/readapi/query"
 )
@@ -18,63 +16,69 @@ func (r *reports) dimensions(ctx context.Context, q *request, out *reply) error 
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.dimensionsTimeout)
 	defer cancel()
+
+	// A statement that runs again begins another body.
 	var w *dimensionWriter
-	begin := func(generatedAt time.Time) func(*query.Dimension) {
+	begin := func(generatedAt time.Time) func(query.Dimension) {
 		w = newDimensionWriter(out.body, q.room(), generatedAt)
 		return w.add
 	}
-	snapshot, err := r.projection.GetCallLogReportDimensions(ctx, q.system, begin)
+	completeThrough, err := r.projection.GetCallLogReportDimensions(ctx, q.system, begin)
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &problem{code: externalServiceTimeout, cause: err}
 	case err != nil:
 		return err
 	}
+
 	out.etagSkip = w.start
 	out.body, out.leftOut = w.end(), w.leftOut
-	out.snapshot = snapshot
+	out.completeThrough = completeThrough
 	out.hasETag = true
 	return nil
 }
 
 // dimensionWriter writes a snapshot, whose dimensions come in the order of its arrays.
 type dimensionWriter struct {
-	body     []byte
-	room     int
-	leftOut  int               // bytes of dimensions that have no room in the body
-	start    int               // of what generatedAt is not part of
-	families []dimensionFamily // arrays that have not ended; the first one is being written
-	count    int               // entries of it
+	body    []byte
+	room    int
+	leftOut int      // bytes of dimensions that have no room in the body
+	start   int      // of the members after generatedAt
+	arrays  []string // arrays that have not ended; the first of them is being written
+	count   int      // entries of that array
 }
 
 func newDimensionWriter(body []byte, room int, generatedAt time.Time) *dimensionWriter {
-	w := &dimensionWriter{room: room, families: dimensionFamilies()}
+	w := &dimensionWriter{room: room, arrays: []string{
+		"callGroups", "extensions", "handlerEntries",
+		"categories", "overallSentiments", "employeeSentiments", "customerSentiments",
+	}}
 	w.body = encode.Time(append(body, `{"generatedAt":"`...), generatedAt)
 	w.start = len(w.body)
-	w.body = append(w.body, '"')
-	w.begin()
+	w.body = append(w.body, `","callGroups":[`...)
 	return w
 }
 
-// begin begins an array, if there is one left.
-func (w *dimensionWriter) begin() {
-	if len(w.families) > 0 {
-		w.body, w.count = append(append(append(w.body, `,"`...), w.families[0].member...), `":[`...), 0
+// next ends an array, and begins the next one.
+func (w *dimensionWriter) next() {
+	w.body, w.arrays, w.count = append(w.body, ']'), w.arrays[1:], 0
+	if len(w.arrays) > 0 {
+		w.body = append(w.body, `,"`+w.arrays[0]+`":[`...)
 	}
 }
 
-// next ends an array.
-func (w *dimensionWriter) next() {
-	w.body, w.families = append(w.body, ']'), w.families[1:]
-	w.begin()
-}
-
-func (w *dimensionWriter) add(d *query.Dimension) {
-	for w.families[0].family != d.Family {
+// add appends a dimension to its array, or counts its bytes if it has no room.
+func (w *dimensionWriter) add(d query.Dimension) {
+	array, entry := dimensionEntry(d)
+	for w.arrays[0] != array {
 		w.next()
 	}
+
 	start := len(w.body)
-	w.body = w.families[0].entry(append(w.body, separator(w.count, "")...), d)
+	if w.count > 0 {
+		w.body = append(w.body, ',')
+	}
+	w.body = appendJSON(w.body, entry)
 	w.count++
 	if len(w.body) > w.room {
 		w.leftOut += len(w.body) - start
@@ -84,81 +88,62 @@ func (w *dimensionWriter) add(d *query.Dimension) {
 
 // end ends the snapshot and returns its body.
 func (w *dimensionWriter) end() []byte {
-	for len(w.families) > 0 {
+	for len(w.arrays) > 0 {
 		w.next()
 	}
 	return append(w.body, '}')
 }
 
-// dimensionFamily is one array of the snapshot.
-type dimensionFamily struct {
-	member string
-	family string // in the projection
-	entry  func([]byte, *query.Dimension) []byte
+type numberedDimension struct {
+	ID        string  `json:"id"`
+	Name      *string `json:"name"`
+	Number    *string `json:"number"`
+	Status    *string `json:"status"`
+	UpdatedAt *string `json:"updatedAt"`
 }
 
-func dimensionFamilies() []dimensionFamily {
-	return []dimensionFamily{
-		{"callGroups", "call_group", appendNumberedDimension},
-		{"extensions", "extension", appendNumberedDimension},
-		{"handlerEntries", "representative", appendNamedDimension},
-		{"categories", "category", appendCodeDimension},
-		{"overallSentiments", "overall_sentiment", appendCodeDimension},
-		{"employeeSentiments", "employee_sentiment", appendCodeDimension},
-		{"customerSentiments", "customer_sentiment", appendCodeDimension},
+type unnumberedDimension struct {
+	ID        string  `json:"id"`
+	Name      *string `json:"name"`
+	Status    *string `json:"status"`
+	UpdatedAt *string `json:"updatedAt"`
+}
+
+type codeDimension struct {
+	Code      string   `json:"code"`
+	Label     string   `json:"label"`
+	Source    *string  `json:"source"`
+	Status    *string  `json:"status"`
+	Score     *float64 `json:"score"`
+	UpdatedAt *string  `json:"updatedAt"`
+}
+
+// dimensionEntry returns the array of a dimension, and its entry there.
+func dimensionEntry(d query.Dimension) (array string, entry any) {
+	var updatedAt *string
+	if d.UpdatedAt != nil {
+		updatedAt = new(string(encode.Time(nil, *d.UpdatedAt)))
 	}
-}
-
-func appendNumberedDimension(b []byte, d *query.Dimension) []byte {
-	b = appendDimensionName(b, d)
-	b = appendNullText(append(b, `,"number":`...), d.Number)
-	return appendDimensionState(b, d)
-}
-
-func appendNamedDimension(b []byte, d *query.Dimension) []byte {
-	return appendDimensionState(appendDimensionName(b, d), d)
-}
-
-func appendDimensionName(b []byte, d *query.Dimension) []byte {
-	b = encode.String(append(b, `{"id":`...), d.Key)
-	return appendNullText(append(b, `,"name":`...), d.Name)
-}
-
-func appendDimensionState(b []byte, d *query.Dimension) []byte {
-	b = appendNullText(append(b, `,"status":`...), d.Status)
-	b = appendNullTime(append(b, `,"updatedAt":`...), d.UpdatedAt)
-	return append(b, '}')
-}
-
-func appendCodeDimension(b []byte, d *query.Dimension) []byte {
-	b = encode.String(append(b, `{"code":`...), d.Key)
-	b = encode.String(append(b, `,"label":`...), query.Label(d.Key, d.Name.String))
-	b = appendNullText(append(b, `,"source":`...), d.Source)
-	b = appendNullText(append(b, `,"status":`...), d.Status)
-	b = appendNullFloat(append(b, `,"score":`...), d.Score)
-	b = appendNullTime(append(b, `,"updatedAt":`...), d.UpdatedAt)
-	return append(b, '}')
-}
-
-func appendNullText(b []byte, t pgtype.Text) []byte {
-	if !t.Valid {
-		return append(b, "null"...)
+	name := ""
+	if d.Name != nil {
+		name = *d.Name
 	}
-	return encode.String(b, t.String)
-}
+	code := codeDimension{d.Key, query.Label(d.Key, name), d.Source, d.Status, d.Score, updatedAt}
 
-func appendNullFloat(b []byte, n pgtype.Float8) []byte {
-	if !n.Valid {
-		return append(b, "null"...)
+	switch d.Family {
+	case "call_group":
+		return "callGroups", numberedDimension{d.Key, d.Name, d.Number, d.Status, updatedAt}
+	case "extension":
+		return "extensions", numberedDimension{d.Key, d.Name, d.Number, d.Status, updatedAt}
+	case "representative":
+		return "handlerEntries", unnumberedDimension{d.Key, d.Name, d.Status, updatedAt}
+	case "category":
+		return "categories", code
+	case "overall_sentiment":
+		return "overallSentiments", code
+	case "employee_sentiment":
+		return "employeeSentiments", code
+	default:
+		return "customerSentiments", code
 	}
-	return encode.Float(b, n.Float64)
-}
-
-func appendNullTime(b []byte, t pgtype.Timestamptz) []byte {
-	if !t.Valid {
-		return append(b, "null"...)
-	}
-	b = append(b, '"')
-	b = encode.Time(b, t.Time)
-	return append(b, '"')
 }

@@ -30,11 +30,7 @@ func newReportQueries(tb testing.TB, pool *pgxpool.Pool) *query.Reports {
 func newMeasuredReportQueries(tb testing.TB, pool *pgxpool.Pool) (*query.Reports, *prometheus.Registry) {
 	tb.Helper()
 	registry := prometheus.NewRegistry()
-	directory, err := query.NewNameCache(query.DefaultNameMemory, registry)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return query.New(pool).CallLogReports(directory), registry
+	return query.New(pool).CallLogReports(query.NewNameCache(query.DefaultNameMemory, registry)), registry
 }
 
 // namesFixture is a phone system with two extensions and two calls. The first one refers to one extension, the second one to both.

@@ -14,9 +14,7 @@ import (
 
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
-	"callboard/readapi/partition"
 	"callboard/readapi/query"
-	"callboard/readapi/semaphore"
 	"callboard/schema"
 )
 
@@ -65,8 +63,6 @@ func problemOf(err error) *problem {
 		return &problem{code: serviceUnavailable, retryAfter: unavailableRetryAfter, cause: fmt.Errorf("covered on the primary: %w", err)}
 	case errors.Is(err, query.ErrNotFound):
 		return &problem{code: notFound}
-	case errors.Is(err, semaphore.ErrQueueFull):
-		return &problem{code: serviceUnavailable, retryAfter: noRoomRetryAfter, cause: err}
 	case unavailable(err), errors.Is(err, audio.ErrNoCredentials):
 		return &problem{code: serviceUnavailable, retryAfter: unavailableRetryAfter, cause: err}
 	}
@@ -97,7 +93,7 @@ func unavailable(err error) bool {
 	}
 	var network net.Error
 	return errors.As(err, &network) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, access.ErrNodeDown) || errors.Is(err, partition.ErrSwitching) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, access.ErrNodeDown) || errors.Is(err, access.ErrSwitching) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed)
 }
 

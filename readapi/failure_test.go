@@ -26,7 +26,6 @@ import (
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
-	"callboard/readapi/partition"
 	"callboard/readapi/query"
 	"callboard/schema/schematest"
 )
@@ -239,7 +238,7 @@ func TestProblemOf(t *testing.T) {
 		"deadline exceeded":                    {context.DeadlineExceeded, serviceUnavailable},
 		"no row":                               {query.ErrNotFound, notFound},
 		"no phone system that was covered":     {query.ErrNoSystem, serviceUnavailable},
-		"partitions that change":               {partition.ErrSwitching, serviceUnavailable},
+		"partitions that change":               {access.ErrSwitching, serviceUnavailable},
 		"credential not accepted":              {&access.DeniedError{Code: access.CredentialNotAccepted}, credentialNotAccepted},
 		"denied":                               {&access.DeniedError{}, unauthenticated},
 		"problem":                              {&problem{code: rateLimited}, rateLimited},
@@ -333,7 +332,7 @@ func TestProblem_Append(t *testing.T) {
 		rangeNotSatisfiable, recordingNotReady, exportTooLarge, rateLimited, internalError, serviceUnavailable, externalServiceTimeout,
 	} {
 		p := &problem{code: c, retryAfter: 7, errors: []fieldProblem{{"/a", tooLong, "\"long\""}, {"/b", required, "missing"}},
-			params: []param{{"guard", "x\ny"}, {"maxBytes", int64(5_500_000)}}}
+			params: map[string]any{"guard": "x\ny", "maxBytes": 5_500_000}}
 		body := p.append(nil, "id")
 		var got document
 		if err := json.Unmarshal(body, &got); err != nil {

@@ -18,14 +18,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	auditstream "callboard/events/audit"
+	"callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/internal/run/connection"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
-	"callboard/readapi/audit"
+	"callboard/readapi/auditqueue"
 	"callboard/readapi/limit"
-	"callboard/readapi/seal"
 	"callboard/schema"
 	"callboard/schema/schematest"
 )
@@ -71,12 +70,11 @@ func newHarness(tb testing.TB, options ...func(*Config)) *harness {
 	h.registry = access.NewRegistry(schematest.OpenPool(tb, database.RoleURL("callboard_operator")), pepper)
 	js := newJetStream(tb)
 	h.config = Config{
-		Positions:  true,
 		Primary:    openReader(tb, database),
 		Peppers:    []access.Pepper{pepper},
 		Limiter:    newLimiter(tb, js, unlimited),
 		AuditQueue: newAuditQueue(tb, js, 0),
-		Secret:     bytes.Repeat([]byte("s"), seal.MinSecret),
+		Secret:     bytes.Repeat([]byte("s"), access.MinSecret),
 		Audio:      audioIn(tb, tb.TempDir()),
 		BaseURL:    baseURL,
 		Log:        zerolog.New(h.log),
@@ -106,7 +104,7 @@ func (h *harness) restart() {
 func newJetStream(tb testing.TB) jetstream.JetStream {
 	tb.Helper()
 	js := eventstest.JetStream(tb, eventstest.NewServer(tb).URL())
-	if _, err := js.CreateStream(tb.Context(), auditstream.StreamConfig(1)); err != nil {
+	if _, err := js.CreateStream(tb.Context(), audit.StreamConfig(1)); err != nil {
 		tb.Fatal(err)
 	}
 	return js
@@ -124,9 +122,9 @@ func newLimiter(tb testing.TB, js jetstream.JetStream, perMinute int) *limit.Lim
 	return l
 }
 
-func newAuditQueue(tb testing.TB, js jetstream.JetStream, capacity int) *audit.Queue {
+func newAuditQueue(tb testing.TB, js jetstream.JetStream, capacity int) *auditqueue.Queue {
 	tb.Helper()
-	q, err := audit.NewQueue(audit.Config{
+	q, err := auditqueue.NewQueue(auditqueue.Config{
 		JetStream: js, Capacity: capacity, FlushTimeout: time.Minute, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})
 	if err != nil {

@@ -43,14 +43,13 @@ type filter struct {
 	read   func(p *parameters, name string) string // the column's value; empty: not given, or invalid
 }
 
-// datedList answers with a page of dated rows, newest first. The link to the next page sets dateTo to the newest row's date, which is never
-// after the request's dateTo, so that new rows don't move the later pages. A row that is added with an earlier date still moves them.
-func datedList(list *query.List, members []encode.Member, filters []filter) handler {
-	row := encode.NewLayout(members...)
+// datedList answers with a page of dated rows, newest first. The link to the next page sets dateTo to the newest row's
+// date, which is never after the request's dateTo, so that new rows don't move the later pages. A row that is added with an
+// earlier date still moves them.
+func datedList(list *query.List, row *encode.Layout, filters ...filter) handler {
 	return func(ctx context.Context, q *request, out *reply) error {
 		page := q.parameters.page()
-		f := q.filter(page, q.parameters.window(), filters)
-		found, err := q.list(ctx, out, list, row, page, f)
+		found, err := q.list(ctx, out, list, row, page, q.filter(page, q.parameters.window(), filters))
 		if err != nil {
 			return err
 		}
@@ -63,7 +62,9 @@ func datedList(list *query.List, members []encode.Member, filters []filter) hand
 
 // filter reads a list's filters. Invalid values are added to the parameters' problems.
 func (q *request) filter(g page, w query.Window, filters []filter) query.Filter {
-	f := query.Filter{System: q.system, Window: w, Narrowing: q.narrowing, Offset: g.offset(), Limit: g.size}
+	f := query.Filter{
+		System: q.system, Window: w, Narrowing: q.narrowing, Offset: g.offset(), Limit: g.size,
+	}
 	for _, parameter := range filters {
 		if value := parameter.read(q.parameters, parameter.name); value != "" {
 			f.Exact = append(f.Exact, query.Exact{Column: parameter.column, Value: value})
@@ -82,7 +83,7 @@ func (q *request) list(
 	rows := q.rows(row, append(out.body, `{"data":[`...))
 	found, err := list.Page(ctx, f, rows)
 	out.body, out.leftOut = g.append(append(rows.Body, ']'), found.Total), rows.LeftOut
-	out.snapshot = found.Snapshot
+	out.completeThrough = found.CompleteThrough
 	return found, err
 }
 
@@ -107,7 +108,7 @@ func detail(one *query.Detail, row *encode.Layout) handler {
 		if err != nil {
 			return err
 		}
-		out.body, out.leftOut, out.snapshot = rows.Body, rows.LeftOut, found
+		out.body, out.leftOut, out.completeThrough = rows.Body, rows.LeftOut, found
 		out.hasETag = true
 		return nil
 	}

@@ -7,13 +7,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gorilla/mux"
 
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
 	"callboard/readapi/docs"
-	"callboard/readapi/encode"
 	"callboard/readapi/limit"
 	"callboard/readapi/query"
 )
@@ -35,7 +35,7 @@ type handler func(context.Context, *request, *reply) error
 type request struct {
 	identifiers
 	auth       access.Authorization
-	narrowing  query.Narrowing // the key's, where it applies to the operation
+	narrowing  access.Narrowing // the key's, where it applies to the operation
 	parameters *parameters
 	url        string // of the operation, without a query
 	service    *service
@@ -46,16 +46,18 @@ type request struct {
 // reply is a successful response before it is written.
 type reply struct {
 	body        []byte
-	leftOut     int            // bytes that found no room in the body, which is of no use then
-	transcripts bool           // a report page with transcripts
-	negotiated  bool           // the body's coding was chosen by the request
-	coding      string         // empty: none
-	snapshot    query.Snapshot // without a watermark: no header
-	next        string         // URL of the next page; empty: none
-	hasETag     bool           // a strong one
-	etagSkip    int            // bytes at the body's beginning that the ETag leaves out
-	noStore     bool           // Cache-Control: no-store
-	retryAfter  int            // seconds; zero: no header
+	leftOut     int    // bytes that found no room in the body, which is of no use then
+	transcripts bool   // a report page with transcripts
+	negotiated  bool   // the body's coding was chosen by the request
+	coding      string // empty: none
+
+	// The headers.
+	completeThrough time.Time // zero: no header
+	next            string    // URL of the next page; empty: none
+	hasETag         bool      // a strong one
+	etagSkip        int       // bytes at the body's beginning that the ETag leaves out
+	noStore         bool      // Cache-Control: no-store
+	retryAfter      int       // seconds; zero: no header
 }
 
 // size is the size of the body with what found no room in it.
@@ -64,35 +66,51 @@ func (out *reply) size() int { return len(out.body) + out.leftOut }
 // systemPrefix is the beginning of the paths of all operations on one phone system.
 const systemPrefix = "/customer/phone-systems/{phoneSystemId}"
 
-// operations is the table of all operations, in the contract's order. The accessible phone systems are read from the primary,
-// where coverage is decided too.
+// operations is the table of all operations, in the contract's order. The accessible phone systems are read from the
+// primary, where coverage is decided too.
 func operations(primary, p *query.Projection, store audio.Store, r *reports) []operation {
-	const system, none = systemPrefix, limit.NoReport
+	// The two constructors name what most operations have in common: they are on one phone system, and have no budget of
+	// their own.
+	on := func(id, path string, scope access.Scope, handle handler) operation {
+		return operation{ID: id, Path: systemPrefix + path, Scope: scope, handle: handle}
+	}
+	report := func(id, path string, budget limit.Report, handle handler) operation {
+		return operation{ID: id, Path: systemPrefix + path, Scope: access.ScopeCalls, Report: budget, handle: handle}
+	}
+
 	return []operation{
-		{"listAccessiblePhoneSystems", "/customer/phone-systems", "", none, phoneSystems(primary)},
-		{"listPhones", system + "/phones", access.ScopePhones, none, topologyList(p, "phone", phoneFilters()...)},
-		{"getPhone", system + "/phones/{phoneId}", access.ScopePhones, none, topologyDetail(p, "phone")},
-		{"listPhoneNumbers", system + "/phone-numbers", access.ScopePhoneNumbers, none, topologyList(p, "phone-number", phoneNumberFilters()...)},
-		{"getPhoneNumber", system + "/phone-numbers/{phoneNumberId}", access.ScopePhoneNumbers, none, topologyDetail(p, "phone-number")},
-		{"listExtensions", system + "/extensions", access.ScopeExtensions, none, topologyList(p, "extension", numberFilters()...)},
-		{"getExtension", system + "/extensions/{extensionId}", access.ScopeExtensions, none, topologyDetail(p, "extension")},
-		{"listAgentConfigs", system + "/agent-configs", access.ScopeAgentConfigs, none, topologyList(p, "agent-config", agentConfigFilters()...)},
-		{"getAgentConfig", system + "/agent-configs/{agentConfigId}", access.ScopeAgentConfigs, none, topologyDetail(p, "agent-config")},
-		{"listCallGroups", system + "/call-groups", access.ScopeCallGroups, none, topologyList(p, "call-group", numberFilters()...)},
-		{"getCallGroup", system + "/call-groups/{callGroupId}", access.ScopeCallGroups, none, topologyDetail(p, "call-group")},
-		{"listCallMenus", system + "/call-menus", access.ScopeCallMenus, none, topologyList(p, "call-menu", callMenuFilters()...)},
-		{"getCallMenu", system + "/call-menus/{callMenuId}", access.ScopeCallMenus, none, topologyDetail(p, "call-menu")},
-		{"listCallLogs", system + "/call-logs", access.ScopeCalls, none, datedList(p.CallLogs(), callLog(), callLogFilters())},
-		{"getCallLog", system + "/call-logs/{callLogId}", access.ScopeCalls, none, detail(p.CallLog(), encode.NewLayout(callLogDetail()...))},
-		{"listCallLogReports", system + "/call-log-reports", access.ScopeCalls, limit.CallLogReports, r.list},
-		{"getCallLogReportDimensions", system + "/call-log-reports/dimensions", access.ScopeCalls, limit.Dimensions, r.dimensions},
-		{"listCallAnalyses", system + "/call-analyses", access.ScopeCalls, none, datedList(p.CallAnalyses(), callAnalysis(), callAnalysisFilters())},
-		{"getCallAnalysis", system + "/call-analyses/{id}", access.ScopeCalls, none, detail(p.CallAnalysis(), encode.NewLayout(callAnalysis()...))},
-		{"listVoicemails", system + "/voicemails", access.ScopeVoicemails, none, datedList(p.Voicemails(), voicemail(), nil)},
-		{"getVoicemail", system + "/voicemails/{voicemailId}", access.ScopeVoicemails, none, detail(p.Voicemail(), encode.NewLayout(voicemailDetail()...))},
-		{"listCallRecordings", system + "/recordings", access.ScopeRecordings, none, datedList(p.CallRecordings(), callRecording(), callRecordingFilters())},
-		{"getCallRecording", system + "/recordings/{recordingSid}", access.ScopeRecordings, none, detail(p.CallRecording(), encode.NewLayout(callRecording()...))},
-		{"getCallRecordingUrl", system + "/recordings/{recordingSid}/url", access.ScopeRecordings, none, recordingURL(p, store)},
+		{ID: "listAccessiblePhoneSystems", Path: "/customer/phone-systems", handle: phoneSystems(primary)},
+
+		on("listPhones", "/phones", access.ScopePhones, topologyList(p, "phone")),
+		on("getPhone", "/phones/{phoneId}", access.ScopePhones, topologyDetail(p, "phone")),
+		on("listPhoneNumbers", "/phone-numbers", access.ScopePhoneNumbers, topologyList(p, "phone-number")),
+		on("getPhoneNumber", "/phone-numbers/{phoneNumberId}", access.ScopePhoneNumbers, topologyDetail(p, "phone-number")),
+		on("listExtensions", "/extensions", access.ScopeExtensions, topologyList(p, "extension")),
+		on("getExtension", "/extensions/{extensionId}", access.ScopeExtensions, topologyDetail(p, "extension")),
+		on("listAgentConfigs", "/agent-configs", access.ScopeAgentConfigs, topologyList(p, "agent-config")),
+		on("getAgentConfig", "/agent-configs/{agentConfigId}", access.ScopeAgentConfigs, topologyDetail(p, "agent-config")),
+		on("listCallGroups", "/call-groups", access.ScopeCallGroups, topologyList(p, "call-group")),
+		on("getCallGroup", "/call-groups/{callGroupId}", access.ScopeCallGroups, topologyDetail(p, "call-group")),
+		on("listCallMenus", "/call-menus", access.ScopeCallMenus, topologyList(p, "call-menu")),
+		on("getCallMenu", "/call-menus/{callMenuId}", access.ScopeCallMenus, topologyDetail(p, "call-menu")),
+
+		on("listCallLogs", "/call-logs", access.ScopeCalls, datedList(p.CallLogs(), callLog(), callSidFilter())),
+		on("getCallLog", "/call-logs/{callLogId}", access.ScopeCalls, detail(p.CallLog(), callLog(transcription()...))),
+		report("listCallLogReports", "/call-log-reports", limit.CallLogReports, r.list),
+		report("getCallLogReportDimensions", "/call-log-reports/dimensions", limit.Dimensions, r.dimensions),
+		on("listCallAnalyses", "/call-analyses", access.ScopeCalls,
+			datedList(p.CallAnalyses(), callAnalysis(), callSidFilter(), callLogIDFilter())),
+		on("getCallAnalysis", "/call-analyses/{id}", access.ScopeCalls, detail(p.CallAnalysis(), callAnalysis())),
+
+		on("listVoicemails", "/voicemails", access.ScopeVoicemails, datedList(p.Voicemails(), voicemail())),
+		on("getVoicemail", "/voicemails/{voicemailId}", access.ScopeVoicemails,
+			detail(p.Voicemail(), voicemail(transcription()...))),
+
+		on("listCallRecordings", "/recordings", access.ScopeRecordings,
+			datedList(p.CallRecordings(), callRecording(), recordingStatusFilter(), callSidFilter())),
+		on("getCallRecording", "/recordings/{recordingSid}", access.ScopeRecordings,
+			detail(p.CallRecording(), callRecording())),
+		on("getCallRecordingUrl", "/recordings/{recordingSid}/url", access.ScopeRecordings, recordingURL(p, store)),
 	}
 }
 
@@ -110,11 +128,11 @@ func (o operation) allowedFor(a access.Authorization) bool {
 }
 
 // narrowing is the key's narrowing where it applies to the operation: only calls:read can be narrowed.
-func (o operation) narrowing(a access.Authorization) query.Narrowing {
+func (o operation) narrowing(a access.Authorization) access.Narrowing {
 	if o.Scope != access.ScopeCalls {
-		return query.Narrowing{}
+		return access.Narrowing{}
 	}
-	return query.Narrowing(a.Narrowing)
+	return a.Narrowing
 }
 
 // approved are the operations that the approval record lists. An approval without an operation is an error.
@@ -132,33 +150,30 @@ func approved(all []operation, approvals docs.Approvals) ([]operation, error) {
 	return served, errors.Join(problems...)
 }
 
-// routes find a request's operation. The router only matches and never serves: its redirects and plain-text responses, for which
-// it skips middleware, are not used.
+// routes find a request's operation. The router only matches and never serves: its redirects and plain-text responses, for
+// which it skips middleware, are not used.
 type routes struct {
 	router *mux.Router
 	byID   map[string]operation
 }
 
+// newRoutes returns the routes of the served operations, below the base URL's path.
 func newRoutes(base string, served []operation) *routes {
 	t := &routes{router: mux.NewRouter().SkipClean(true).UseEncodedPath(), byID: make(map[string]operation)}
-	for _, o := range inOrderOfUse(served) {
+
+	// The router tries one route after the other, so the operations that are requested most are first.
+	most := []string{"listCallLogs", "listCallLogReports"}
+	ordered := slices.Clone(served)
+	slices.SortStableFunc(ordered, func(a, b operation) int { return slices.Index(most, b.ID) - slices.Index(most, a.ID) })
+	for _, o := range ordered {
 		t.router.MatcherFunc(hasText(o.Path)).Path(base + o.Path).Name(o.ID)
 		t.byID[o.ID] = o
 	}
 	return t
 }
 
-// inOrderOfUse returns the operations with those first that are requested most, because the router tries one after the other.
-func inOrderOfUse(served []operation) []operation {
-	most := []string{"listCallLogReports", "listCallLogs"}
-	isMost := func(o operation) bool { return slices.Contains(most, o.ID) }
-	first := slices.DeleteFunc(slices.Clone(served), func(o operation) bool { return !isMost(o) })
-	slices.SortFunc(first, func(a, b operation) int { return slices.Index(most, a.ID) - slices.Index(most, b.ID) })
-	return append(first, slices.DeleteFunc(slices.Clone(served), isMost)...)
-}
-
-// hasText matches requests whose path has the text of an operation's path that comes after the phone system. It saves the router from
-// trying the regular expressions of the other operations.
+// hasText matches requests whose path has the text that follows the phone system in an operation's path. It saves the
+// router from trying the regular expressions of the other operations.
 func hasText(path string) mux.MatcherFunc {
 	text, _, _ := strings.Cut(strings.TrimPrefix(path, systemPrefix), "{")
 	return func(r *http.Request, _ *mux.RouteMatch) bool { return strings.Contains(r.URL.EscapedPath(), text) }

@@ -18,11 +18,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	auditstream "callboard/events/audit"
+	"callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/internal/run"
 	"callboard/readapi/access"
-	"callboard/readapi/audit"
+	"callboard/readapi/auditqueue"
 	"callboard/schema/schematest"
 )
 
@@ -114,17 +114,17 @@ func TestOverload_OneKey(t *testing.T) {
 
 // stoppableAudit returns an audit queue, and what stops it and returns the number of requests in the stream by key and status. It checks that
 // refused requests have few entries.
-func stoppableAudit(t *testing.T) (*audit.Queue, func() map[audited]int64) {
+func stoppableAudit(t *testing.T) (*auditqueue.Queue, func() map[audited]int64) {
 	t.Helper()
 	js := newJetStream(t)
-	q, err := audit.NewQueue(audit.Config{JetStream: js, FlushTimeout: time.Minute, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
+	q, err := auditqueue.NewQueue(auditqueue.Config{JetStream: js, FlushTimeout: time.Minute, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	stop := eventstest.Run(t, q.Run)
 	return q, func() map[audited]int64 {
 		stop()
-		stream, err := js.Stream(t.Context(), auditstream.StreamName)
+		stream, err := js.Stream(t.Context(), audit.StreamName)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func stoppableAudit(t *testing.T) (*audit.Queue, func() map[audited]int64) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			list, err := auditstream.Decode(m.Data)
+			list, err := audit.Decode(m.Data)
 			if err != nil {
 				t.Fatal(err)
 			}

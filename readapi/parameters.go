@@ -11,8 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"callboard/readapi/access"
 	"callboard/readapi/query"
-	"callboard/readapi/seal"
 )
 
 // parameters are a request's query parameters. An operation reads the parameters that it knows, in the contract's order; the
@@ -267,7 +267,7 @@ func (p *parameters) timeField() query.TimeField {
 }
 
 // cursor opens the cursor for a window; without the parameter it is start. A mismatch is reported only for a valid window.
-func (p *parameters) cursor(s *seal.Sealer, window windowDigest, start cursor) cursor {
+func (p *parameters) cursor(s *access.Sealer, window windowDigest, start cursor) cursor {
 	validWindow := len(p.problems) == 0
 	text, ok := p.text("cursor")
 	if !ok {

@@ -10,15 +10,14 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/rs/zerolog"
 
-	auditstream "callboard/events/audit"
+	"callboard/events/audit"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
-	"callboard/readapi/audit"
-	"callboard/readapi/memory"
+	"callboard/readapi/auditqueue"
 	"callboard/readapi/query"
-	"callboard/readapi/semaphore"
 )
 
 // noOperation is the operation of a request for none, in the log, in metrics and in the audit.
@@ -37,30 +36,27 @@ type metrics struct {
 type shedReason string
 
 const (
-	shedAudit    shedReason = "audit"           // the audit queue has no free place
-	shedBytes    shedReason = "bytes"           // the memory for responses is used up
-	shedLineage  shedReason = "lineage"         // too many requests of the key's lineage at once
-	shedLong     shedReason = "long_statements" // too many of them wait for a connection
-	shedUnknown  shedReason = "unknown_keys"    // too many unknown keys from the client's network
-	shedCoverage shedReason = "coverage"        // the coverage of the key's group or organization is too old
-	shedAudio    shedReason = "audio"           // there are no credentials to sign a link with
-	shedDownload shedReason = "downloads"       // too many downloads of audio by the client's network
-	shedReplica  shedReason = "replica"         // the database that is read lacks a phone system of the primary
-	shedDatabase shedReason = "database"        // PostgreSQL can't be reached or has no resources
-	shedTimeout  shedReason = "timeout"         // waiting for a connection included
+	shedAudit    shedReason = "audit"        // the audit queue has no free place
+	shedBytes    shedReason = "bytes"        // the memory for responses is used up
+	shedLineage  shedReason = "lineage"      // too many requests of the key's lineage at once
+	shedUnknown  shedReason = "unknown_keys" // too many unknown keys from the client's network
+	shedCoverage shedReason = "coverage"     // the coverage of the key's group or organization is too old
+	shedAudio    shedReason = "audio"        // there are no credentials to sign a link with
+	shedDownload shedReason = "downloads"    // too many downloads of audio by the client's network
+	shedReplica  shedReason = "replica"      // the database that is read lacks a phone system of the primary
+	shedDatabase shedReason = "database"     // PostgreSQL can't be reached or has no resources
+	shedTimeout  shedReason = "timeout"      // waiting for a connection included
 )
 
 // shedReasonOf returns why a request was answered with 503.
 func shedReasonOf(err error) shedReason {
 	switch {
-	case errors.Is(err, audit.ErrFull):
+	case errors.Is(err, auditqueue.ErrFull):
 		return shedAudit
-	case errors.Is(err, memory.ErrBytes):
+	case errors.Is(err, errBodyMemory):
 		return shedBytes
-	case errors.Is(err, memory.ErrLineage):
+	case errors.Is(err, errLineageMemory):
 		return shedLineage
-	case errors.Is(err, semaphore.ErrQueueFull):
-		return shedLong
 	case errors.Is(err, access.ErrThrottled):
 		return shedUnknown
 	case errors.Is(err, errCoverageStale):
@@ -77,51 +73,59 @@ func shedReasonOf(err error) shedReason {
 	return shedDatabase
 }
 
-func newMetrics(registerer prometheus.Registerer, projection *query.Projection) (*metrics, error) {
+// newMetrics registers the metrics.
+func newMetrics(registerer prometheus.Registerer, projection *query.Projection) *metrics {
+	factory := promauto.With(registerer)
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "callboard_readapi_long_statements_waiting",
+		Help: "Long statements (report dimensions, pages with transcripts) that wait for their half of the connections.",
+	}, func() float64 { return float64(projection.LongStatementsWaiting()) })
 	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+		requests: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "callboard_readapi_requests_total",
 			Help: "Requests answered, by operation and status; 499 if the client closed the connection first.",
 		}, []string{"operation", "status"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		duration: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "callboard_readapi_request_duration_seconds",
 			Help:    "Seconds from a request's headers to the last byte of its response, by operation.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"operation"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+		inFlight: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "callboard_readapi_in_flight", Help: "Requests that are being answered.",
 		}),
-		shed: prometheus.NewCounterVec(prometheus.CounterOpts{
+		shed: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "callboard_readapi_shed_total", Help: "Requests answered with 503, by reason.",
 		}, []string{"reason"}),
-		cut: prometheus.NewCounterVec(prometheus.CounterOpts{
+		cut: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "callboard_readapi_cut_total",
 			Help: "Responses that were not written to their end, by reason: slow, if the client read below 64 KiB/s, or gone.",
 		}, []string{"reason"}),
 	}
+
+	// A counter that has not counted yet is exported too.
 	for _, reason := range []shedReason{
-		shedAudit, shedBytes, shedLineage, shedLong, shedUnknown, shedCoverage, shedAudio, shedDownload, shedReplica, shedDatabase, shedTimeout,
+		shedAudit, shedBytes, shedLineage, shedUnknown, shedCoverage, shedAudio, shedDownload, shedReplica, shedDatabase,
+		shedTimeout,
 	} {
 		m.shed.WithLabelValues(string(reason))
 	}
 	for _, reason := range []cutReason{cutSlow, cutGone} {
 		m.cut.WithLabelValues(string(reason))
 	}
-	longWaiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "callboard_readapi_long_statements_waiting",
-		Help: "Long statements (report dimensions, pages with transcripts) that wait for their half of the connections.",
-	}, func() float64 { return float64(projection.LongStatementsWaiting()) })
-	var errs []error
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.shed, m.cut, longWaiting} {
-		errs = append(errs, registerer.Register(c))
-	}
-	return m, errors.Join(errs...)
+	return m
 }
 
-// record counts the request, logs it, describes it in its span, and records it in the audit.
+// record counts the request, logs it, describes it in its span, and records it in the audit. err is the error of the
+// request, which the client was told as its status.
 func (s *service) record(r *http.Request, x *exchange, out *reply, status int, err error) {
-	describeSpan(r.Context(), x, out, status, err)
-	s.audit(x, status, err)
+	s.describeSpan(r.Context(), x, out, status, err)
+	switch {
+	case x.reserved:
+		s.auditQueue.Record(x.lineage, x.auditEntry(status, err))
+	case x.audited:
+		s.auditQueue.RecordRefused(x.lineage, x.auditEntry(status, err))
+	}
+
 	elapsed := time.Since(x.start)
 	operation := cmp.Or(x.operation, noOperation)
 	s.metrics.requests.WithLabelValues(operation, strconv.Itoa(status)).Inc()
@@ -130,6 +134,7 @@ func (s *service) record(r *http.Request, x *exchange, out *reply, status int, e
 		s.metrics.shed.WithLabelValues(string(shedReasonOf(err))).Inc()
 	}
 
+	// The line has nothing of the key, the headers and the query string.
 	line := s.log.WithLevel(level(status)).
 		Str("request_id", x.requestID).
 		Str("operation", operation).
@@ -147,22 +152,17 @@ func (s *service) record(r *http.Request, x *exchange, out *reply, status int, e
 		s.metrics.cut.WithLabelValues(string(x.cut)).Inc()
 		line.Str("cut", string(x.cut))
 	}
-	addCause(line, err)
+	if err != nil {
+		addCause(line, err)
+	}
 	line.Msg("request finished")
 }
 
-func (s *service) audit(x *exchange, status int, err error) {
-	switch {
-	case x.reserved:
-		s.auditQueue.Record(x.lineage, x.auditEntry(status, err))
-	case x.audited:
-		s.auditQueue.RecordRefused(x.lineage, x.auditEntry(status, err))
-	}
-}
-
-func (x *exchange) auditEntry(status int, err error) auditstream.Entry {
-	entry := auditstream.Entry{
-		At: x.start, KeyID: x.keyID, Operation: cmp.Or(x.operation, noOperation), System: uuid.NullUUID{UUID: x.system, Valid: x.system != uuid.Nil},
+// auditEntry is the request's entry in the audit.
+func (x *exchange) auditEntry(status int, err error) audit.Entry {
+	entry := audit.Entry{
+		At: x.start, KeyID: x.keyID, Operation: cmp.Or(x.operation, noOperation),
+		System: uuid.NullUUID{UUID: x.system, Valid: x.system != uuid.Nil},
 		Status: status, Address: x.client, RequestID: x.requestID,
 	}
 	switch {
@@ -177,9 +177,6 @@ func (x *exchange) auditEntry(status int, err error) auditstream.Entry {
 
 // addCause adds what is logged of an error and never sent.
 func addCause(line *zerolog.Event, err error) {
-	if err == nil {
-		return
-	}
 	p := problemOf(err)
 	line.Str("code", string(p.code))
 	if p.cause != nil {

@@ -11,9 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"callboard/readapi/access"
-	"callboard/readapi/audit"
-	"callboard/readapi/memory"
-	"callboard/readapi/semaphore"
+	"callboard/readapi/auditqueue"
 )
 
 // The log has no secrets, headers and query strings.
@@ -73,10 +71,9 @@ func TestMetrics(t *testing.T) {
 func TestShedReasonOf(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[shedReason]error{
-		shedBytes:    &problem{code: serviceUnavailable, cause: memory.ErrBytes},
-		shedLineage:  &problem{code: serviceUnavailable, cause: memory.ErrLineage},
-		shedLong:     semaphore.ErrQueueFull,
-		shedAudit:    &problem{code: serviceUnavailable, cause: audit.ErrFull},
+		shedBytes:    &problem{code: serviceUnavailable, cause: errBodyMemory},
+		shedLineage:  &problem{code: serviceUnavailable, cause: errLineageMemory},
+		shedAudit:    &problem{code: serviceUnavailable, cause: auditqueue.ErrFull},
 		shedUnknown:  access.ErrThrottled,
 		shedCoverage: staleCoverage(time.Hour),
 		shedTimeout:  &problem{code: externalServiceTimeout, cause: context.DeadlineExceeded},

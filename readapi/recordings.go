@@ -15,8 +15,8 @@ import (
 )
 
 // callRecording is the list's row and the detail.
-func callRecording() []encode.Member {
-	return []encode.Member{
+func callRecording() *encode.Layout {
+	return encode.NewLayout(
 		encode.Text("recordingSid"),
 		encode.Identifier("phoneSystemId"),
 		encode.Identifier("callLogId"),
@@ -24,14 +24,11 @@ func callRecording() []encode.Member {
 		encode.Text("status"),
 		encode.Integer("durationSeconds"),
 		encode.Instant("createdAt"),
-	}
+	)
 }
 
-func callRecordingFilters() []filter {
-	return []filter{
-		{"status", query.Status, oneOf("ready", "processing")},
-		{"callSid", query.CallSid, (*parameters).callSid},
-	}
+func recordingStatusFilter() filter {
+	return filter{"status", query.Status, oneOf("ready", "processing")}
 }
 
 // processingRetryAfter is sent with a recording that is being processed, in seconds.
@@ -59,7 +56,7 @@ func recordingURL(p *query.Projection, store audio.Store) handler {
 		b := encode.String(append(out.body, `{"url":`...), link.URL)
 		b = encode.Time(append(b, `,"expiresAt":"`...), link.Expires)
 		out.body = append(b, `"}`...)
-		out.snapshot = found.Snapshot
+		out.completeThrough = found.CompleteThrough
 		out.noStore = true
 		return nil
 	}

@@ -263,7 +263,7 @@ func TestReportRequest_StateOf(t *testing.T) {
 		{"none has reached it", before, before, before, early},
 	} {
 		q := reportRequest{from: at(windowFrom), until: end}
-		page := query.ReportPage{Snapshot: query.Snapshot{CompleteThrough: test.watermark}, Now: test.database}
+		page := query.ReportPage{CompleteThrough: test.watermark, Now: test.database}
 		if got := q.stateOf(page, test.reader); got != test.want {
 			t.Errorf("%s: state = %d, want %d", test.name, got, test.want)
 		}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"callboard/readapi/access"
 	"callboard/readapi/encode"
 	"callboard/readapi/query"
-	"callboard/readapi/seal"
 )
 
 // maxStoredTranscripts limits the transcripts of a page, in bytes as stored.
@@ -28,7 +28,7 @@ type reports struct {
 	projection        *query.Projection
 	rows              *query.Reports
 	row, transcribed  *encode.Layout
-	cursors           *seal.Sealer
+	cursors           *access.Sealer
 	dimensionsTimeout time.Duration
 	watermarks        *watermarks
 	watermarkWait     time.Duration
@@ -37,16 +37,13 @@ type reports struct {
 }
 
 func newReports(p *query.Projection, c Config) (*reports, error) {
-	directory, err := query.NewNameCache(c.DirectoryMemory, c.Metrics)
-	if err != nil {
-		return nil, err
-	}
-	cursors, err := seal.New(c.Secret, "cursor")
+	names := query.NewNameCache(c.DirectoryMemory, c.Metrics)
+	cursors, err := access.NewSealer(c.Secret, "cursor")
 	if err != nil {
 		return nil, err
 	}
 	return &reports{
-		projection: p, rows: p.CallLogReports(directory), cursors: cursors, watermarks: newWatermarks(p),
+		projection: p, rows: p.CallLogReports(names), cursors: cursors, watermarks: newWatermarks(p),
 		row: encode.NewLayout(report()...), transcribed: encode.NewLayout(transcribedReport()...),
 		dimensionsTimeout: c.DimensionsTimeout, watermarkWait: c.watermarkWait, timeout: c.Timeout, now: c.now,
 	}, nil
@@ -64,24 +61,24 @@ func (r *reports) list(ctx context.Context, q *request, out *reply) error {
 		return err
 	}
 	if w.transcripts && page.StoredBytes > maxStoredTranscripts {
-		return transcriptsTooLarge(page.StoredBytes, maxStoredTranscripts, page.Count)
+		return transcriptsTooLarge(page.StoredBytes, page.Count)
 	}
 	b := encode.String(append(out.body, `],"nextCursor":`...), page.next.seal(r.cursors, w.window))
 	b = strconv.AppendBool(append(b, `,"hasMore":`...), page.more)
 	out.body = append(b, '}')
-	out.snapshot, out.transcripts = page.Snapshot, w.transcripts
+	out.completeThrough, out.transcripts = page.CompleteThrough, w.transcripts
 	out.noStore, out.retryAfter = true, page.retryAfter
 	return nil
 }
 
 // transcriptsTooLarge is the problem of transcripts that are too large to be read.
-func transcriptsTooLarge(stored, limit int64, rows int) *problem {
-	return &problem{code: exportTooLarge, params: []param{
-		{"guard", "stored_transcripts"},
-		{"storedBytes", stored},
-		{"limitBytes", limit},
-		{"rowCount", int64(rows)},
-	}}
+func transcriptsTooLarge(stored int64, rows int) *problem {
+	return &problem{code: exportTooLarge, params: struct {
+		Guard       string `json:"guard"`
+		StoredBytes int64  `json:"storedBytes"`
+		LimitBytes  int64  `json:"limitBytes"`
+		RowCount    int    `json:"rowCount"`
+	}{"stored_transcripts", stored, maxStoredTranscripts, rows}}
 }
 
 // tooLarge is the error for a body above the size limit, which is never truncated. Only a report can have one: the limits
@@ -90,7 +87,10 @@ func (o operation) tooLarge(size int) error {
 	if !o.isReport() {
 		return fmt.Errorf("body of %d bytes, with a limit of %d: rows exceed the limits of events", size, maxBody)
 	}
-	return &problem{code: exportTooLarge, params: []param{{"actualBytes", int64(size)}, {"maxBytes", int64(maxBody)}}}
+	return &problem{code: exportTooLarge, params: struct {
+		ActualBytes int `json:"actualBytes"`
+		MaxBytes    int `json:"maxBytes"`
+	}{size, maxBody}}
 }
 
 // reportRequest is a request for a page of a report window.
@@ -106,7 +106,7 @@ type reportRequest struct {
 
 // reportRequest reads the parameters of the report list. The window is half open. Stored times have whole milliseconds, so both
 // of its ends are rounded up.
-func (p *parameters) reportRequest(system uuid.UUID, cursors *seal.Sealer) reportRequest {
+func (p *parameters) reportRequest(system uuid.UUID, cursors *access.Sealer) reportRequest {
 	q := reportRequest{system: system, field: p.timeField()}
 	from, hasFrom := p.requiredInstant("dateFrom")
 	to, hasTo := p.requiredInstant("dateTo")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"callboard/readapi/encode"
-	"callboard/readapi/memory"
 )
 
 // A request reserves memory before its first statement and before anything of its body is made, problems of parameters
@@ -59,7 +58,7 @@ func (q *request) reserve(ctx context.Context, out *reply) error {
 	if q.large {
 		bytes = largeBytes
 	}
-	reserved, err := s.memory.Reserve(ctx, x.lineage, bytes, x.start.Add(s.timeout*4/5))
+	reserved, err := s.memory.reserve(ctx, x.lineage, bytes, x.start.Add(s.timeout*4/5))
 	switch {
 	case err == nil:
 		x.memory, out.body = reserved, s.buffer()
@@ -79,7 +78,7 @@ func (s *service) release(x *exchange, out *reply) {
 	}
 	*out = reply{}
 	if x.memory != nil {
-		x.memory.Release()
+		x.memory.release()
 		x.memory = nil
 	}
 }
@@ -90,8 +89,4 @@ func (s *service) buffer() []byte {
 		return *body
 	}
 	return make([]byte, 0, newBuffer)
-}
-
-func newMemory(c Config) (*memory.Pool, error) {
-	return memory.New(memory.Config{Capacity: c.BodyMemory, Largest: largeBytes, Metrics: c.Metrics})
 }

@@ -66,7 +66,7 @@ func TestReserve_EveryBody(t *testing.T) {
 		systemPath(system, "/call-log-reports/dimensions"):   http.StatusOK,
 		"/customer/phone-systems":                            http.StatusOK,
 	} {
-		occupied, err := pool.Reserve(t.Context(), uuid.New(), largeBytes, time.Now())
+		occupied, err := pool.reserve(t.Context(), uuid.New(), largeBytes, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestReserve_EveryBody(t *testing.T) {
 		eventstest.Eventually(t, path+" waits for memory", func() bool {
 			return h.metric("callboard_readapi_body_waiting", "bytes") == 1
 		})
-		occupied.Release()
+		occupied.release()
 		<-done
 		if w.Code != status || status != http.StatusRequestEntityTooLarge && w.Body.Len() <= 4<<10 {
 			t.Errorf("%s: response = %d, %d bytes, want %d, above 4 KiB", path, w.Code, w.Body.Len(), status)

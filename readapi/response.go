@@ -49,7 +49,7 @@ func setReplyHeaders(header http.Header, out *reply, now time.Time) {
 	if out.noStore {
 		header.Set("Cache-Control", "no-store")
 	}
-	if through := out.snapshot.CompleteThrough; !through.IsZero() {
+	if through := out.completeThrough; !through.IsZero() {
 		if through.After(now) {
 			through = now
 		}

@@ -14,19 +14,20 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/readapi/access"
-	"callboard/readapi/audit"
+	"callboard/readapi/auditqueue"
 	"callboard/readapi/limit"
-	"callboard/readapi/memory"
+	"callboard/readapi/query"
 )
 
 // service is the HTTP handler.
 type service struct {
 	routes       *routes
 	publicRoutes map[string]publicRoute // by path
+	projection   *query.Projection
 	authorizer   *access.Authorizer
 	limiter      *limit.Limiter
-	auditQueue   *audit.Queue
-	memory       *memory.Pool
+	auditQueue   *auditqueue.Queue
+	memory       *memory
 	compressor   *compressor
 	proxies      access.Proxies
 	base         string // the base URL
@@ -51,7 +52,7 @@ type exchange struct {
 	audited   bool            // made with the key's secret
 	reserved  bool            // the audit queue has reserved a place for the entry
 	decision  *limit.Decision // nil: not checked
-	memory    *memory.Reservation
+	memory    *reservation
 	cut       cutReason // empty: the response was written to its end
 }
 
@@ -68,7 +69,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	err := s.handle(r, x, out)
 	if err == nil && x.memory != nil {
-		x.memory.Resize(int64(cap(out.body)))
+		x.memory.shrink(int64(cap(out.body)))
 	}
 	status := http.StatusInternalServerError
 	defer func() { s.record(r, x, out, status, err) }() // also if the write panics

@@ -8,18 +8,17 @@ import (
 )
 
 // topologyList answers with a page of a kind of the phone system's topology, newest first. The rows are stored as JSON.
-func topologyList(p *query.Projection, kind string, filters ...filter) handler {
+func topologyList(p *query.Projection, kind string) handler {
+	filters := topologyFilters(kind)
 	var columns []query.Column
-	for _, f := range filters {
-		if f.column != query.Status {
-			columns = append(columns, f.column)
-		}
+	for _, f := range filters[1:] {
+		columns = append(columns, f.column)
 	}
 	list, row := p.Topology(kind, columns...), encode.Stored(encode.Instant("createdAt"), encode.Identifier("id"))
+
 	return func(ctx context.Context, q *request, out *reply) error {
 		page := q.parameters.page()
-		f := q.filter(page, query.Always(), filters)
-		found, err := q.list(ctx, out, list, row, page, f)
+		found, err := q.list(ctx, out, list, row, page, q.filter(page, query.Always(), filters))
 		if err != nil {
 			return err
 		}
@@ -36,35 +35,20 @@ func topologyDetail(p *query.Projection, kind string) handler {
 	return detail(p.TopologyDetail(kind), encode.Stored())
 }
 
-func phoneFilters() []filter {
-	return []filter{
-		{"status", query.Status, (*parameters).freeText},
-		{"extensionId", query.ExtensionID, (*parameters).identifier},
+// topologyFilters are the filters of a kind's list, of which the status is the first.
+func topologyFilters(kind string) []filter {
+	status := filter{"status", query.Status, (*parameters).freeText}
+	switch kind {
+	case "phone":
+		return []filter{status, {"extensionId", query.ExtensionID, (*parameters).identifier}}
+	case "phone-number":
+		return []filter{status, {"phoneNumber", query.Number, (*parameters).freeText}}
+	case "extension", "call-group":
+		return []filter{status, {"number", query.Number, (*parameters).freeText}}
+	case "agent-config":
+		status.read = oneOf("active", "inactive", "paused", "archived", "testing")
+		return []filter{status, {"agentNumber", query.Number, (*parameters).agentNumber}}
+	default:
+		return []filter{status}
 	}
-}
-
-func phoneNumberFilters() []filter {
-	return []filter{
-		{"status", query.Status, (*parameters).freeText},
-		{"phoneNumber", query.Number, (*parameters).freeText},
-	}
-}
-
-func agentConfigFilters() []filter {
-	return []filter{
-		{"status", query.Status, oneOf("active", "inactive", "paused", "archived", "testing")},
-		{"agentNumber", query.Number, (*parameters).agentNumber},
-	}
-}
-
-// numberFilters are those of extensions and of call groups.
-func numberFilters() []filter {
-	return []filter{
-		{"status", query.Status, (*parameters).freeText},
-		{"number", query.Number, (*parameters).freeText},
-	}
-}
-
-func callMenuFilters() []filter {
-	return []filter{{"status", query.Status, (*parameters).freeText}}
 }

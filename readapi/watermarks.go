@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"callboard/readapi/partition"
+	"callboard/readapi/access"
 	"callboard/readapi/query"
 )
 
@@ -119,7 +119,7 @@ func (m *watermarks) answer(w *watermarkWaiter, found map[uuid.UUID]time.Time, e
 		return
 	case exists:
 		err = nil // that of another phone system
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, partition.ErrSwitching):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, access.ErrSwitching):
 		return
 	case err == nil:
 		err = query.ErrNoSystem

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events/eventstest"
-	"callboard/readapi/partition"
+	"callboard/readapi/access"
 	"callboard/readapi/query"
 	"callboard/schema/schematest"
 )
@@ -111,7 +111,7 @@ func TestWatermarks_PartitionsChange(t *testing.T) {
 	read := map[uuid.UUID]time.Time{found: at(windowTo)}
 	for system, ended := range map[uuid.UUID]int{found: 1, other: 0} {
 		w := &watermarkWaiter{system: system, until: at(windowTo), done: make(chan error, 1)}
-		m.answer(w, read, fmt.Errorf("watermarks: %w", partition.ErrSwitching))
+		m.answer(w, read, fmt.Errorf("watermarks: %w", access.ErrSwitching))
 		if got := len(w.done); got != ended {
 			t.Errorf("phone system found: %t: ended waits = %d, want %d", system == found, got, ended)
 		}

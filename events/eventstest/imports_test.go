@@ -20,7 +20,7 @@ func importRules() map[string][]string {
 		"schema":  {"schema"},
 		"readapi": {"events", "readapi", "schema"},
 
-		"internal/run":          {"events", "internal/run", "readapi/access", "readapi/audio", "readapi/seal", "schema"},
+		"internal/run":          {"events", "internal/run", "readapi/access", "readapi/audio", "schema"},
 		"internal/runprojector": {"events", "internal/run", "projector", "schema"},
 		"internal/runreadapi":   {"events", "internal/run", "readapi", "schema"},
 		"internal/runwebhooks":  {"events/webhook", "internal/run", "projector/webhook", "schema"},

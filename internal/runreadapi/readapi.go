@@ -20,8 +20,7 @@ import (
 	"callboard/readapi"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
-	"callboard/readapi/audit"
-	"callboard/readapi/freshness"
+	"callboard/readapi/auditqueue"
 	"callboard/readapi/limit"
 )
 
@@ -107,7 +106,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("limiter: %w", err)
 	}
-	auditQueue, err := audit.NewQueue(audit.Config{JetStream: nats.JetStream, Log: c.Log, Metrics: registry})
+	auditQueue, err := auditqueue.NewQueue(auditqueue.Config{JetStream: nats.JetStream, Log: c.Log, Metrics: registry})
 	if err != nil {
 		return fmt.Errorf("audit queue: %w", err)
 	}
@@ -115,12 +114,12 @@ func Run(ctx context.Context, c Config) error {
 		Primary: pools.access, Projection: pools.projection, Peppers: c.Peppers, Limiter: limiter, AuditQueue: auditQueue,
 		Secret: []byte(c.CursorKey.Reveal()), Audio: c.Audio, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies, Timeout: c.RequestTimeout,
 		DimensionsTimeout: c.DimensionsTimeout, CoverageMaxAge: c.CoverageMaxAge, BodyMemory: c.BodyMemory,
-		Positions: traces.On(), Log: c.Log, Metrics: registry,
+		Log: c.Log, Metrics: registry,
 	})
 	if err != nil {
 		return fmt.Errorf("reader: %w", err)
 	}
-	monitor, err := freshness.New(freshness.Config{Primary: pools.primary(), Projection: pools.projection, Log: c.Log, Metrics: registry})
+	monitor, err := readapi.NewFreshnessMonitor(pools.primary(), pools.projection, c.Log, registry)
 	if err != nil {
 		return fmt.Errorf("freshness: %w", err)
 	}
@@ -182,7 +181,7 @@ func publicServer() *http.Server {
 
 // readiness returns a check that both databases can be reached and the audit queue is not full. The projection's lag does not matter,
 // since every response contains the watermark.
-func readiness(running context.Context, auditQueue *audit.Queue, pools ...*pgxpool.Pool) func(context.Context) error {
+func readiness(running context.Context, auditQueue *auditqueue.Queue, pools ...*pgxpool.Pool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		switch {
 		case running.Err() != nil:

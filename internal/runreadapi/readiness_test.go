@@ -10,13 +10,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/events/eventstest"
-	"callboard/readapi/audit"
+	"callboard/readapi/auditqueue"
 	"callboard/schema/schematest"
 )
 
 // A reader with a full audit queue refuses requests, so it is not ready.
 func TestReadiness_FullAuditQueue(t *testing.T) {
-	auditQueue, err := audit.NewQueue(audit.Config{
+	auditQueue, err := auditqueue.NewQueue(auditqueue.Config{
 		JetStream: eventstest.JetStream(t, eventstest.NewServer(t).URL()), Capacity: 1, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})
 	if err != nil {

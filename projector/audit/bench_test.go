@@ -15,7 +15,7 @@ import (
 
 	"callboard/events/audit"
 	writer "callboard/projector/audit"
-	queue "callboard/readapi/audit"
+	"callboard/readapi/auditqueue"
 )
 
 //nolint:gochecknoglobals // flags are
@@ -28,7 +28,7 @@ func BenchmarkWriter(b *testing.B) {
 		b.StopTimer()
 		h := newHarness(b)
 		list := benchmarkEntries(h.noon)
-		q, err := queue.NewQueue(queue.Config{JetStream: h.JetStream, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
+		q, err := auditqueue.NewQueue(auditqueue.Config{JetStream: h.JetStream, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func BenchmarkWriter(b *testing.B) {
 		b.StartTimer()
 		began := time.Now()
 		for _, e := range list {
-			if errors.Is(q.Reserve(e.KeyID), queue.ErrFull) {
+			if errors.Is(q.Reserve(e.KeyID), auditqueue.ErrFull) {
 				h.eventually("a free slot", func() bool { return q.Reserve(e.KeyID) == nil })
 			}
 			q.Record(e.KeyID, e)

@@ -4,7 +4,7 @@ select
   id,
   at,
   operation,
-  system_id,
+  system_id as system,
   status,
   code,
   address,

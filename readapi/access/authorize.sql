@@ -1,9 +1,9 @@
--- Everything that decides about a key and the phone system in the path ($2, in partition $3; null if the path has none), in one snapshot,
--- and the number of the generation's partitions: with another one, the phone system may be in another partition. $4 is the partition of
--- the groups.
+-- Everything that decides about a key by its short part ($1) and the phone system $2, in one snapshot, and the number of the
+-- generation's partitions: with another number, the phone system may be in another partition. $3 is the phone system's
+-- partition, $4 that of the groups.
 --
--- The age is how far the partition that decides about the grant is behind: coverage_age.sql, or coverage_age_of_list.sql without a
--- phone system.
+-- The age is how far the partition that decides about the grant is behind: that of the groups about a group, that of the
+-- phone system about an organization. A partition that no event has reached has no age, and nothing in it is covered.
 select
   k.id,
   k.lineage,
@@ -12,6 +12,7 @@ select
   k.grant_kind,
   k.grant_id,
   k.scopes,
+  k.own_extension_id,
   k.allowed_networks,
   k.tier,
   k.revoked_at is not null as revoked,
@@ -32,8 +33,14 @@ select
         )
       end
   ) as covered,
-  {{coverage_age}} as coverage_age,
-  k.own_extension_id is not null as narrowed,
+  case
+    when k.grant_kind <> 'system' then (
+      select extract(epoch from now() - w.watermark)::float8
+      from projection.position w
+      where w.partition = case k.grant_kind when 'group' then $4 else $3 end
+        and w.watermark > to_timestamp(0)
+    )
+  end as coverage_age,
   case when not exists (
     select
     from projection.tombstone t
@@ -41,7 +48,7 @@ select
       and t.system_id = $2
       and t.entity = 'extension'
       and t.key = k.own_extension_id::text
-  ) then k.own_extension_id end as own_extension_id,
+  ) then k.own_extension_id end as extension_id,
   (select coalesce(g.partitions, 0) from projection.generation g) as partitions
 from access.key k
 where k.short = $1

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,7 +16,6 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"callboard/readapi/partition"
 	"callboard/schema"
 )
 
@@ -38,8 +36,9 @@ type Authorization struct {
 	Covered   bool // the phone system in the path exists and the grant covers it
 	scopes    []string
 
-	// CoverageAge is how far what decides about the coverage of a group or an organization is behind the primary's clock: the watermark of
-	// its partition. It is 0 for a grant of one phone system, and for a partition that no event has reached: that covers nothing.
+	// CoverageAge is how far the watermark that decides about the coverage of a group or an organization is behind the
+	// primary's clock. It is 0 for a grant of one phone system, and for a partition that no event has reached, which covers
+	// nothing.
 	CoverageAge time.Duration
 }
 
@@ -76,8 +75,7 @@ func (d *DeniedError) Error() string { return "denied: " + d.Reason }
 // Authorizer authorizes requests. It remembers what can be denied, and nothing that allows something. It is safe for concurrent use.
 type Authorizer struct {
 	primary    *pgxpool.Pool
-	partitions partition.Count
-	statements statements
+	partitions PartitionCount
 	nodes      schema.Nodes // over which the projection can be distributed
 	outages    outages      // of nodes
 	peppers    []Pepper
@@ -93,12 +91,13 @@ func NewAuthorizer(primary *pgxpool.Pool, peppers []Pepper, now func() time.Time
 		return nil, errPepper
 	}
 	return &Authorizer{
-		primary: primary, statements: newStatements(), peppers: peppers, dead: newDeadKeys(), unknown: newUnknownKeys(), now: now,
+		primary: primary, peppers: peppers, dead: newDeadKeys(), unknown: newUnknownKeys(), now: now,
 	}, nil
 }
 
-// Authorize checks the credential and the client's address. The error is a [*DeniedError] if one of them is refused, and [ErrThrottled] if
-// the client's network has sent too many unknown keys. The caller checks the scope and the coverage of the phone system, in the contract's order.
+// Authorize checks the credential and the client's address. The error is a [*DeniedError] if one of them is refused, and
+// [ErrThrottled] if the client's network has sent too many unknown keys. The caller checks the scope and the coverage of
+// the phone system, in the contract's order.
 func (a *Authorizer) Authorize(ctx context.Context, t AuthorizeParams) (Authorization, error) {
 	switch t.Credential.Kind {
 	case OtherCredential:
@@ -111,24 +110,63 @@ func (a *Authorizer) Authorize(ctx context.Context, t AuthorizeParams) (Authoriz
 	if err != nil {
 		return Authorization{}, err
 	}
-	key := found.authorization
-	if reason := a.verifySecret(t.Credential.Key, found); reason != "" {
-		return Authorization{}, &DeniedError{Code: Unauthenticated, Reason: reason, KeyID: key.KeyID, Lineage: key.Lineage}
+	denied := &DeniedError{KeyID: found.ID, Lineage: found.Lineage}
+	if denied.Reason = a.verifySecret(t.Credential.Key, found); denied.Reason != "" {
+		denied.Code = Unauthenticated
+		return Authorization{}, denied
 	}
-	a.note(t.Credential.Key.Short(), found)
-	if code, reason := found.denialFor(t.Client); code != 0 {
-		return Authorization{}, &DeniedError{Code: code, Reason: reason, KeyID: key.KeyID, Lineage: key.Lineage, Authenticated: true}
+
+	// From here on, the request is known to have the key's secret.
+	denied.Authenticated = true
+	short := t.Credential.Key.Short()
+	if found.Revoked || found.Expired {
+		a.dead.add(short, found, a.now())
+	} else {
+		a.unknown.noteValid(short, a.now())
 	}
-	return found.authorization, nil
+	if denied.Code, denied.Reason = found.denialFor(t.Client); denied.Code != 0 {
+		return Authorization{}, denied
+	}
+	return found.authorization(), nil
 }
 
-// candidate is the row of a key's short part. Its zero value stands for a key that was never issued.
+// candidate is what decides about a request with a key's short part. Its zero value stands for a key that was never
+// issued.
 type candidate struct {
-	authorization    Authorization
-	hash             []byte
-	pepperID         string
-	networks         []netip.Prefix
-	revoked, expired bool
+	keyColumns
+	coverageColumns
+}
+
+// keyColumns are what key.sql selects, and authorize.sql first. Arrays of bytes are read without a detour through text.
+type keyColumns struct {
+	ID              [16]byte
+	Lineage         [16]byte
+	Hash            []byte
+	PepperID        string
+	GrantKind       GrantKind
+	GrantID         [16]byte
+	Scopes          []string
+	OwnExtensionID  pgtype.UUID
+	AllowedNetworks []netip.Prefix
+	Tier            Tier
+	Revoked         bool
+	Expired         bool
+}
+
+// coverageColumns are what coverage.sql selects, and authorize.sql after the key.
+type coverageColumns struct {
+	Covered     bool
+	CoverageAge pgtype.Float8 // in seconds; null: of no partition
+	ExtensionID pgtype.UUID   // that the key is narrowed to; null: it was deleted
+	Partitions  int           // of the generation
+}
+
+func (c candidate) authorization() Authorization {
+	return Authorization{
+		KeyID: c.ID, Lineage: c.Lineage, Grant: Grant{Kind: c.GrantKind, ID: c.GrantID}, Tier: c.Tier, scopes: c.Scopes,
+		Narrowing: Narrowing{On: c.OwnExtensionID.Valid, Extension: uuid.NullUUID{UUID: c.ExtensionID.Bytes, Valid: c.ExtensionID.Valid}},
+		Covered:   c.Covered, CoverageAge: time.Duration(c.CoverageAge.Float64 * float64(time.Second)),
+	}
 }
 
 // find returns the row of a dead key from memory, and that of any other from the primary.
@@ -141,101 +179,78 @@ func (a *Authorizer) find(ctx context.Context, t AuthorizeParams) (candidate, er
 		return candidate{}, ErrThrottled
 	}
 	found, err := a.readKey(ctx, t)
-	if err == nil && found.hash == nil {
+	if err == nil && found.Hash == nil {
 		a.unknown.noteUnknown(t.Client, a.now())
 	}
 	return found, err
 }
 
-// note remembers whether a key whose secret is right is dead.
-func (a *Authorizer) note(short string, c candidate) {
-	if c.revoked || c.expired {
-		a.dead.add(short, c, a.now())
-		return
-	}
-	a.unknown.noteValid(short, a.now())
-}
-
 var (
 	//go:embed authorize.sql
 	authorizeSQL string
-	//go:embed coverage_age.sql
-	coverageAgeSQL string
-	//go:embed coverage_age_of_list.sql
-	coverageAgeOfListSQL string
+
+	//go:embed authorize_list.sql
+	authorizeListSQL string
 )
 
-// statements decide about a key and a phone system, or the list of phone systems. In one statement, what only the list needs would make every
-// request slower.
-type statements struct{ system, list string }
-
-func newStatements() statements {
-	compose := func(age string) string { return strings.Replace(authorizeSQL, "{{coverage_age}}", age, 1) }
-	return statements{system: compose(coverageAgeSQL), list: compose(coverageAgeOfListSQL)}
-}
-
-func (s statements) of(system uuid.UUID) string {
-	if system == uuid.Nil {
-		return s.list
-	}
-	return s.system
-}
-
-// readKey reads the row of a key, and what it allows in the phone system's partition. What a group covers is decided in the groups' partition.
+// readKey reads the row of a key, and what it allows in the phone system's partition. What a group covers is decided in
+// the groups' partition. Both are computed from the known number of partitions; where it was another, they are read again.
 func (a *Authorizer) readKey(ctx context.Context, t AuthorizeParams) (candidate, error) {
-	for range partition.Attempts {
+	for range Attempts {
 		in, global, partitions := a.partitions.WithGlobal(t.System)
-		c, now, err := a.readKeyInPartition(ctx, t, in, global)
+		c, err := a.readKeyInPartition(ctx, t, in, global)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			return candidate{}, nil
 		case err != nil:
 			return candidate{}, fmt.Errorf("authorize: %w", err)
-		case now == partitions || t.System == uuid.Nil && c.authorization.Grant.Kind != GrantGroup:
+		case c.Partitions == partitions || t.System == uuid.Nil && c.GrantKind != GrantGroup:
 			return c, nil
 		}
-		a.partitions.Learn(now)
+		a.partitions.Learn(c.Partitions)
 	}
-	return candidate{}, fmt.Errorf("authorize: %w", partition.ErrSwitching)
+	return candidate{}, fmt.Errorf("authorize: %w", ErrSwitching)
 }
 
-// readKeyInPartition also returns the number of the generation's partitions.
-func (a *Authorizer) readKeyInPartition(ctx context.Context, t AuthorizeParams, in, global int16) (c candidate, partitions int, err error) {
-	p := &c.authorization
-	var age pgtype.Float8 // null: of no partition
-	// pgx encodes a pgtype.UUID directly and a uuid.UUID through its text.
-	system := pgtype.UUID{Bytes: t.System, Valid: t.System != uuid.Nil}
+func (a *Authorizer) readKeyInPartition(ctx context.Context, t AuthorizeParams, in, global int16) (c candidate, err error) {
 	err = schema.Repeat(ctx, a.primary, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 		nodes, err := a.nodes.Exist(ctx, conn)
-		if err == nil && nodes {
-			c, age, partitions, err = a.readKeyOnNodes(ctx, conn, t, in, global)
-		}
-		if err != nil || nodes {
+		switch short := t.Credential.Key.Short(); {
+		case err != nil:
 			return false, err
+		case nodes:
+			c, err = a.readOnNodes(ctx, conn, t, in, global)
+		case t.System == uuid.Nil:
+			c, err = queryRow[candidate](ctx, conn, authorizeListSQL, short, global)
+		default:
+			c, err = queryRow[candidate](ctx, conn, authorizeSQL, short, schema.UUID(t.System), in, global)
 		}
-		return false, conn.QueryRow(ctx, a.statements.of(t.System), t.Credential.Key.Short(), system, in, global).Scan(
-			(*[16]byte)(&p.KeyID), (*[16]byte)(&p.Lineage), &c.hash, &c.pepperID, &p.Grant.Kind, (*[16]byte)(&p.Grant.ID), &p.scopes, &c.networks, &p.Tier,
-			&c.revoked, &c.expired, &p.Covered, &age, &p.Narrowing.On, &p.Narrowing.Extension, &partitions,
-		)
+		return false, err
 	})
-	p.CoverageAge = time.Duration(age.Float64 * float64(time.Second))
-	return c, partitions, err
+	return c, err
+}
+
+// queryRow runs a statement and returns its row, whose columns have the names of T's fields. The error is [pgx.ErrNoRows]
+// if there is none.
+func queryRow[T any](ctx context.Context, conn *pgxpool.Conn, sql string, arguments ...any) (T, error) {
+	rows, _ := conn.Query(ctx, sql, arguments...) // its error is that of the rows
+	return pgx.CollectOneRow(rows, pgx.RowToStructByName[T])
 }
 
 // verifySecret returns the reason why the key does not match the row, and an empty string if it matches. It computes and compares a
 // hash in every case, so that the duration does not tell an unknown key from a wrong secret.
 func (a *Authorizer) verifySecret(key Key, c candidate) string {
-	pepper, known := a.pepper(c.pepperID)
-	stored := c.hash
+	pepper, known := a.pepper(c.PepperID)
+	stored := c.Hash
 	if len(stored) != sha256.Size {
 		stored = make([]byte, sha256.Size)
 	}
 	equal := hmac.Equal(pepper.hash(key), stored)
 	switch {
-	case c.hash == nil:
+	case c.Hash == nil:
 		return "unknown key"
 	case !known:
-		return "hashed under a pepper that is not configured: " + c.pepperID
+		return "hashed under a pepper that is not configured: " + c.PepperID
 	case !equal:
 		return "wrong secret"
 	}
@@ -245,11 +260,11 @@ func (a *Authorizer) verifySecret(key Key, c candidate) string {
 // denialFor returns why a key with the right secret is denied, and zero if it is not.
 func (c candidate) denialFor(client netip.Addr) (DenialCode, string) {
 	switch {
-	case c.revoked:
+	case c.Revoked:
 		return Unauthenticated, "revoked"
-	case c.expired:
+	case c.Expired:
 		return Unauthenticated, "expired"
-	case len(c.networks) > 0 && !contains(c.networks, client):
+	case len(c.AllowedNetworks) > 0 && !contains(c.AllowedNetworks, client):
 		return AddressNotAllowed, "address"
 	}
 	return 0, ""

@@ -1,5 +1,6 @@
--- What a grant ($3, $4) allows in the phone system $2, in partition $1, read from the partition's node: whether it covers it, the age of the partition
--- that decides about an organization, the extension ($5) that the key is narrowed to unless it was deleted, and the number of the generation's partitions.
+-- What a grant ($3, $4) allows in the phone system $2, in partition $1, read from the partition's node: whether it covers the
+-- phone system, the age of the partition that decides about an organization, the extension ($5) that the key is narrowed to
+-- unless it was deleted, and the number of the generation's partitions.
 select
   exists (
     select
@@ -32,6 +33,6 @@ select
       and t.system_id = $2
       and t.entity = 'extension'
       and t.key = $5::uuid::text
-  ) then $5::uuid end as own_extension_id,
+  ) then $5::uuid end as extension_id,
   coalesce(g.partitions, 0) as partitions
 from projection.generation g

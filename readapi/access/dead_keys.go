@@ -15,7 +15,7 @@ const deadTime = time.Minute
 // revocation or an expiry back. What allows something is never remembered.
 type deadKeys struct {
 	mu   sync.Mutex
-	keys lru[string, deadKey] // by the short part
+	keys recent[string, deadKey] // by the short part
 }
 
 type deadKey struct {
@@ -23,7 +23,7 @@ type deadKey struct {
 	until time.Time
 }
 
-func newDeadKeys() *deadKeys { return &deadKeys{keys: newLRU[string, deadKey](maxRemembered)} }
+func newDeadKeys() *deadKeys { return &deadKeys{keys: newRecent[string, deadKey](maxRemembered)} }
 
 // find returns the row of a dead key. The caller verifies the secret.
 func (d *deadKeys) find(short string, now time.Time) (candidate, bool) {

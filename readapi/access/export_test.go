@@ -1,7 +1,5 @@
 package access
 
-// AuthorizeSQL is the statement that decides about a key and a phone system.
-func AuthorizeSQL() string { return newStatements().system }
-
-// AuthorizeListSQL is the statement that decides about a key and the list of its phone systems.
-func AuthorizeListSQL() string { return newStatements().list }
+// The statements that decide about a key and a phone system, or the list of its phone systems.
+func AuthorizeSQL() string     { return authorizeSQL }
+func AuthorizeListSQL() string { return authorizeListSQL }

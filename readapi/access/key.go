@@ -113,13 +113,11 @@ type Pepper struct {
 	secret *string // a pointer, so that printing a struct that contains a Pepper shows only an address
 }
 
-const pepperLength = 32
-
 var errPepper = errors.New("key pepper invalid or missing: set at least 32 bytes in base64")
 
 // NewPepper returns a pepper of 32 bytes or more.
 func NewPepper(secret []byte) (Pepper, error) {
-	if len(secret) < pepperLength {
+	if len(secret) < MinSecret {
 		return Pepper{}, errPepper
 	}
 	text := string(secret)

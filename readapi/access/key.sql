@@ -7,10 +7,10 @@ select
   k.grant_kind,
   k.grant_id,
   k.scopes,
+  k.own_extension_id,
   k.allowed_networks,
   k.tier,
   k.revoked_at is not null as revoked,
-  coalesce(k.expires_at <= now(), false) as expired,
-  k.own_extension_id
+  coalesce(k.expires_at <= now(), false) as expired
 from access.key k
 where k.short = $1

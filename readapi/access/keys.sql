@@ -3,14 +3,14 @@
 select
   k.id,
   k.lineage,
-  k.pepper_id,
+  k.pepper_id as pepper,
   k.name,
   k.short,
   k.grant_kind,
   k.grant_id,
   k.scopes,
-  k.own_extension_id,
-  k.allowed_networks,
+  k.own_extension_id as own_extension,
+  k.allowed_networks as networks,
   k.tier,
   k.created_at,
   k.expires_at,
@@ -20,8 +20,8 @@ select
     when k.expires_at <= statement_timestamp() then 'expired'
     else 'active'
   end as state,
-  u.at,
-  u.address
+  u.at as last_used_at,
+  u.address as last_used_address
 from access.key k
 left join access.key_use u on u.key_id = k.id
 where {{condition}}

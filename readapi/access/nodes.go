@@ -4,11 +4,9 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/schema"
@@ -30,46 +28,42 @@ var (
 
 const partitionsSQL = "select coalesce(partitions, 0) from projection.generation"
 
-// readKeyOnNodes reads a key from the coordinator, then its coverage from the node that has the partition, so that no
-// other node needs to be up. The two reads are not one snapshot.
-func (a *Authorizer) readKeyOnNodes(
+// readOnNodes reads a key from the coordinator, then its coverage from the node that has the partition, so that no other
+// node needs to be up. The reads are not one snapshot.
+func (a *Authorizer) readOnNodes(
 	ctx context.Context, conn *pgxpool.Conn, t AuthorizeParams, in, global int16,
-) (c candidate, age pgtype.Float8, partitions int, err error) {
-	p := &c.authorization
-	var extension pgtype.UUID
-	began := time.Now()
-	err = conn.QueryRow(ctx, keySQL, t.Credential.Key.Short()).Scan(
-		(*[16]byte)(&p.KeyID), (*[16]byte)(&p.Lineage), &c.hash, &c.pepperID, &p.Grant.Kind, (*[16]byte)(&p.Grant.ID), &p.scopes, &c.networks, &p.Tier,
-		&c.revoked, &c.expired, &extension,
-	)
+) (c candidate, err error) {
+	c.keyColumns, err = queryRow[keyColumns](ctx, conn, keySQL, t.Credential.Key.Short())
 	if err != nil {
-		return c, age, 0, err
+		return candidate{}, err
 	}
-	coordinator := time.Since(began)
-	p.Narrowing.On = extension.Valid
-	grant := schema.UUID(p.Grant.ID)
+	grant := schema.UUID(c.GrantID)
+
+	// The list of phone systems is covered by no partition.
 	if t.System == uuid.Nil {
-		err = conn.QueryRow(ctx, partitionsSQL).Scan(&partitions)
+		err = conn.QueryRow(ctx, partitionsSQL).Scan(&c.Partitions)
 	} else {
-		system := schema.UUID(t.System)
-		err = a.outages.read(ctx, in, coordinator, func(ctx context.Context) error {
-			return conn.QueryRow(ctx, coverageSQL, in, system, p.Grant.Kind, grant, extension).
-				Scan(&p.Covered, &age, &p.Narrowing.Extension, &partitions)
+		err = a.outages.read(ctx, in, func(ctx context.Context) (err error) {
+			system := schema.UUID(t.System)
+			c.coverageColumns, err = queryRow[coverageColumns](ctx, conn, coverageSQL, in, system, c.GrantKind, grant, c.OwnExtensionID)
+			return err
 		})
 	}
 	if err != nil {
-		return c, age, 0, err
+		return candidate{}, err
 	}
+
+	// The age that coverage.sql can't know is in other partitions.
 	switch {
-	case p.Grant.Kind == GrantGroup:
-		err = a.outages.read(ctx, global, coordinator, func(ctx context.Context) error {
-			return conn.QueryRow(ctx, ageOfPartitionSQL, global).Scan(&age)
+	case c.GrantKind == GrantGroup:
+		err = a.outages.read(ctx, global, func(ctx context.Context) error {
+			return conn.QueryRow(ctx, ageOfPartitionSQL, global).Scan(&c.CoverageAge)
 		})
-	case p.Grant.Kind == GrantOrganization && t.System == uuid.Nil:
-		err = conn.QueryRow(ctx, ageOfOrganizationSQL, grant).Scan(&age)
+	case c.GrantKind == GrantOrganization && t.System == uuid.Nil:
+		err = conn.QueryRow(ctx, ageOfOrganizationSQL, grant).Scan(&c.CoverageAge)
 	}
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = nil
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return candidate{}, err
 	}
-	return c, age, partitions, err
+	return c, nil
 }

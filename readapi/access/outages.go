@@ -19,35 +19,28 @@ const (
 	// nodeTimeout is the longest time that a node may take to say what a key covers.
 	nodeTimeout = 2 * time.Second
 
-	// idleCoordinator is the longest time in which a coordinator that isn't overloaded reads a key. If it takes longer, a slow answer does not
-	// mean that the node has failed.
-	idleCoordinator = 200 * time.Millisecond
-
 	// outagePause is for how long a partition is not read after its node has failed.
 	outagePause = time.Second
 )
 
-// outages remembers the partitions whose nodes did not answer: if each request for them waited, they would hold all connections, which requests for
-// the partitions of other nodes need. Its zero value is ready to use, and safe for concurrent use.
+// outages remembers the partitions whose nodes did not answer. If each request for them waited, they would hold all
+// connections, which requests for the partitions of other nodes need. Its zero value is ready to use, and safe for
+// concurrent use.
 type outages struct {
 	mu      sync.Mutex
 	until   map[int16]time.Time
 	probing bool // a request finds out whether such a partition's node is back; one at a time
 }
 
-// read runs statements about a partition. coordinator is how long the coordinator took to read the key: above idleCoordinator, nodeTimeout does
-// not apply. It returns [ErrNodeDown] at once while the partition has an outage.
-func (o *outages) read(ctx context.Context, partition int16, coordinator time.Duration, run func(context.Context) error) error {
+// read runs statements about a partition, for as long as nodeTimeout. It returns [ErrNodeDown] at once while the
+// partition has an outage.
+func (o *outages) read(ctx context.Context, partition int16, run func(context.Context) error) error {
 	probe, ok := o.enter(partition)
 	if !ok {
 		return ErrNodeDown
 	}
-	limited := ctx
-	if coordinator <= idleCoordinator {
-		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, nodeTimeout)
-		defer cancel()
-	}
+	limited, cancel := context.WithTimeout(ctx, nodeTimeout)
+	defer cancel()
 	err := run(limited)
 	o.leave(partition, probe, ctx.Err() == nil && nodeFailed(err), err == nil || errors.Is(err, pgx.ErrNoRows))
 	return err
@@ -58,6 +51,7 @@ func nodeFailed(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &refused) && schema.IsNodeFailure(refused)
 }
 
+// enter tells whether a request may read a partition, and whether it is the request that probes an outage.
 func (o *outages) enter(partition int16) (probe, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,13 +66,15 @@ func (o *outages) enter(partition int16) (probe, ok bool) {
 	return true, true
 }
 
-// leave begins an outage where the node failed, and ends it where it answered. Other errors, such as that of a client that has left, say neither.
+// leave begins an outage where the node failed, and ends it where the node answered. Other errors say neither: that a
+// client has left, for example.
 func (o *outages) leave(partition int16, probe, failed, answered bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if probe {
 		o.probing = false
 	}
+
 	switch {
 	case failed:
 		if o.until == nil {

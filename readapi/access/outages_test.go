@@ -18,29 +18,21 @@ func TestOutages(t *testing.T) {
 		var o outages
 		silent := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		answering := func(context.Context) error { return nil }
-		if err := o.read(t.Context(), 1, 2*idleCoordinator, func(ctx context.Context) error {
-			if _, limited := ctx.Deadline(); limited {
-				t.Error("a request to an overloaded cluster has the deadline of a node, want none")
-			}
-			return nil
-		}); err != nil {
-			t.Error(err)
-		}
 		began := time.Now()
-		if err := o.read(t.Context(), 1, 0, silent); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != nodeTimeout {
+		if err := o.read(t.Context(), 1, silent); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != nodeTimeout {
 			t.Errorf("first request = %v after %s, want a timeout after %s", err, time.Since(began), nodeTimeout)
 		}
-		if err := o.read(t.Context(), 1, 0, answering); !errors.Is(err, ErrNodeDown) {
+		if err := o.read(t.Context(), 1, answering); !errors.Is(err, ErrNodeDown) {
 			t.Errorf("next request = %v, want ErrNodeDown", err)
 		}
-		if err := o.read(t.Context(), 2, 0, answering); err != nil {
+		if err := o.read(t.Context(), 2, answering); err != nil {
 			t.Errorf("another partition = %v, want nil", err)
 		}
 		time.Sleep(outagePause)
 		probed := make(chan error)
-		go func() { probed <- o.read(t.Context(), 1, 0, silent) }()
+		go func() { probed <- o.read(t.Context(), 1, silent) }()
 		synctest.Wait()
-		if err := o.read(t.Context(), 1, 0, answering); !errors.Is(err, ErrNodeDown) {
+		if err := o.read(t.Context(), 1, answering); !errors.Is(err, ErrNodeDown) {
 			t.Errorf("a request during a probe = %v, want ErrNodeDown", err)
 		}
 		if err := <-probed; !errors.Is(err, context.DeadlineExceeded) {
@@ -48,7 +40,7 @@ func TestOutages(t *testing.T) {
 		}
 		time.Sleep(outagePause)
 		for range 2 {
-			if err := o.read(t.Context(), 1, 0, answering); err != nil {
+			if err := o.read(t.Context(), 1, answering); err != nil {
 				t.Errorf("the node is back: %v, want nil", err)
 			}
 		}
@@ -62,11 +54,11 @@ func TestOutages_OtherErrors(t *testing.T) {
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	for want, ctx := range map[error]context.Context{context.Canceled: left, pgx.ErrNoRows: t.Context(), errSwitch: t.Context()} {
-		if err := o.read(ctx, 1, 0, func(context.Context) error { return want }); !errors.Is(err, want) {
+		if err := o.read(ctx, 1, func(context.Context) error { return want }); !errors.Is(err, want) {
 			t.Errorf("error = %v, want %v", err, want)
 		}
 	}
-	if err := o.read(t.Context(), 1, 0, func(context.Context) error { return nil }); err != nil {
+	if err := o.read(t.Context(), 1, func(context.Context) error { return nil }); err != nil {
 		t.Errorf("afterwards: %v, want nil", err)
 	}
 }

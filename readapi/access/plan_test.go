@@ -24,7 +24,7 @@ const (
 // The arguments of the statement: a phone system of the group, and the list of phone systems.
 const (
 	ofSystem = "'" + systemID + "', 0, 0"
-	ofList   = "null, 0, 0"
+	ofList   = "0"
 )
 
 // fillGroup adds a group of 100,000 phone systems of an organization, and their keys, whose short parts are "group" and "organization".
@@ -122,11 +122,11 @@ func connect(t *testing.T, database *schematest.Database) *pgx.Conn {
 // explain runs the statement for a key by its short part, and returns its plan with the actual numbers of rows.
 func explain(t *testing.T, conn *pgx.Conn, short, arguments string) string {
 	t.Helper()
-	statement := access.AuthorizeSQL()
+	types, statement := "(text, uuid, smallint, smallint)", access.AuthorizeSQL()
 	if arguments == ofList {
-		statement = access.AuthorizeListSQL()
+		types, statement = "(text, smallint)", access.AuthorizeListSQL()
 	}
-	prepare := "deallocate all; prepare authorize (text, uuid, smallint, smallint) as " + statement
+	prepare := "deallocate all; prepare authorize " + types + " as " + statement
 	if _, err := conn.Exec(t.Context(), prepare, pgx.QueryExecModeSimpleProtocol); err != nil {
 		t.Fatal(err)
 	}

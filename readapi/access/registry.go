@@ -75,8 +75,8 @@ func (g *Registry) Covers(ctx context.Context, grant Grant) (covers bool, err er
 	return covers, nil
 }
 
-// write does work in a transaction, of which each statement sees what others have committed before it. The commit is on the disk, and on that
-// of a synchronous standby, when write returns.
+// write does work in a transaction, of which each statement sees what others have committed before it. When write returns,
+// the commit is on the disk, and on the disk of a synchronous standby.
 func (g *Registry) write(ctx context.Context, work func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, g.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "select control.commit_durably()"); err != nil {
@@ -134,8 +134,8 @@ func show(ctx context.Context, q querier, id uuid.UUID) (KeyWithLineage, error) 
 //go:embed revoke_key.sql
 var revokeKeySQL string
 
-// Revoke revokes a key, and returns it: the next request with it is denied. Revoking a key twice is no error. The error is [ErrUnknownKey] if
-// no key has the id.
+// Revoke revokes a key, and returns it: the next request with it is denied. Revoking a key twice is no error. The error is
+// [ErrUnknownKey] if no key has the id.
 func (g *Registry) Revoke(ctx context.Context, id uuid.UUID) (KeyWithLineage, error) {
 	return g.end(ctx, id, revokeKeySQL, id)
 }
@@ -143,8 +143,8 @@ func (g *Registry) Revoke(ctx context.Context, id uuid.UUID) (KeyWithLineage, er
 //go:embed withdraw_key.sql
 var withdrawKeySQL string
 
-// Withdraw ends a key at the earlier of the times that the database has and the given ones, and returns it. A nil time changes nothing. The
-// error is [ErrUnknownKey] if no key has the id.
+// Withdraw ends a key at the given times, or at those in the database if they are earlier, and returns it. A nil time
+// changes nothing. The error is [ErrUnknownKey] if no key has the id.
 func (g *Registry) Withdraw(ctx context.Context, id uuid.UUID, revokedAt, expiresAt *time.Time) (KeyWithLineage, error) {
 	return g.end(ctx, id, withdrawKeySQL, id, revokedAt, expiresAt)
 }
@@ -183,11 +183,11 @@ type AuditEntry struct {
 //go:embed audit_key.sql
 var auditKeySQL string
 
-// Audit returns a key's requests since an instant, by the time of the first request of an entry, newest first: at most limit entries, and whether there are more. It returns none
-// for an id that no key has.
+// Audit returns a key's requests since an instant, newest first by the first request of an entry: at most limit entries,
+// and whether there are more. It returns none for an id that no key has.
 func (g *Registry) Audit(ctx context.Context, id uuid.UUID, since time.Time, limit int) (entries []AuditEntry, more bool, err error) {
 	rows, _ := g.pool.Query(ctx, auditKeySQL, id, since, limit+1)
-	entries, err = pgx.CollectRows(rows, scanAuditEntry)
+	entries, err = pgx.CollectRows(rows, pgx.RowToStructByName[AuditEntry])
 	if err != nil {
 		return nil, false, fmt.Errorf("audit key: %w", err)
 	}
@@ -195,13 +195,6 @@ func (g *Registry) Audit(ctx context.Context, id uuid.UUID, since time.Time, lim
 		entries = entries[:limit]
 	}
 	return entries, more, nil
-}
-
-func scanAuditEntry(row pgx.CollectableRow) (AuditEntry, error) {
-	var e AuditEntry
-	err := row.Scan(&e.ID, &e.At, &e.Operation, &e.System, &e.Status, &e.Code, &e.Address, &e.RequestID,
-		&e.Count, &e.LastAt, &e.LastRequestID, &e.Addresses)
-	return e, err
 }
 
 // State says whether a key is live.
@@ -221,7 +214,7 @@ type Record struct {
 	Pepper          string         `json:"pepper"` // the id of the pepper that the key is hashed under
 	Name            string         `json:"name"`
 	Short           string         `json:"short"`
-	Grant           Grant          `json:"grant"`
+	Grant           Grant          `json:"grant" db:"-"`
 	Scopes          []Scope        `json:"scopes"`
 	OwnExtension    uuid.NullUUID  `json:"ownExtension"`
 	Networks        []netip.Prefix `json:"allow"`
@@ -253,11 +246,13 @@ func (k KeyWithLineage) Successor() *Record {
 	return nil
 }
 
+// scanRecord reads a row of keys.sql.
 func scanRecord(row pgx.CollectableRow) (Record, error) {
-	var r Record
-	err := row.Scan(
-		&r.ID, &r.Lineage, &r.Pepper, &r.Name, &r.Short, &r.Grant.Kind, &r.Grant.ID, &r.Scopes, &r.OwnExtension, &r.Networks, &r.Tier,
-		&r.CreatedAt, &r.ExpiresAt, &r.RevokedAt, &r.State, &r.LastUsedAt, &r.LastUsedAddress,
-	)
-	return r, err
+	found, err := pgx.RowToStructByName[struct {
+		Record
+		GrantKind GrantKind
+		GrantID   uuid.UUID
+	}](row)
+	found.Grant = Grant{Kind: found.GrantKind, ID: found.GrantID}
+	return found.Record, err
 }

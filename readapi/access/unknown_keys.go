@@ -23,8 +23,8 @@ const (
 // key allows nothing but its lookup.
 type unknownKeys struct {
 	mu       sync.Mutex
-	networks lru[netip.Prefix, unknownBucket]
-	valid    lru[string, time.Time] // when the key was last valid, by its short part
+	networks recent[netip.Prefix, unknownBucket]
+	valid    recent[string, time.Time] // when the key was last valid, by its short part
 }
 
 // unknownBucket is how many lookups a network had left at a time.
@@ -35,7 +35,7 @@ type unknownBucket struct {
 
 func newUnknownKeys() *unknownKeys {
 	return &unknownKeys{
-		networks: newLRU[netip.Prefix, unknownBucket](maxRemembered), valid: newLRU[string, time.Time](maxRemembered),
+		networks: newRecent[netip.Prefix, unknownBucket](maxRemembered), valid: newRecent[string, time.Time](maxRemembered),
 	}
 }
 

@@ -14,18 +14,18 @@ import (
 	"syscall"
 	"time"
 
-	"callboard/readapi/seal"
+	"callboard/readapi/access"
 )
 
 // Folder is a store in a folder of the local file system. It serves its links itself.
 type Folder struct {
 	dir    string
 	prefix string // of all links
-	sealer *seal.Sealer
+	sealer *access.Sealer
 }
 
 func newFolder(dir, prefix string, secret []byte) (*Folder, error) {
-	sealer, err := seal.New(secret, "audio")
+	sealer, err := access.NewSealer(secret, "audio")
 	if err != nil {
 		return nil, fmt.Errorf("links to audio: %w", err)
 	}

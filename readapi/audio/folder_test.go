@@ -15,14 +15,14 @@ import (
 	"time"
 
 	"callboard/events/eventstest/leaks"
-	"callboard/readapi/seal"
+	"callboard/readapi/access"
 )
 
 func TestMain(m *testing.M) { leaks.Run(m) }
 
 const prefix = "https://phones.example.com/audio/"
 
-func secretOf(b byte) []byte { return bytes.Repeat([]byte{b}, seal.MinSecret) }
+func secretOf(b byte) []byte { return bytes.Repeat([]byte{b}, access.MinSecret) }
 
 // folderHarness is a folder with helpers for tests.
 type folderHarness struct {
@@ -239,7 +239,7 @@ func TestFolder_Tokens(t *testing.T) {
 	if foreign.Folder, err = newFolder(foreign.dir, prefix, secretOf('x')); err != nil {
 		t.Fatal(err)
 	}
-	cursors, err := seal.New(secretOf('s'), "cursor")
+	cursors, err := access.NewSealer(secretOf('s'), "cursor")
 	if err != nil {
 		t.Fatal(err)
 	}

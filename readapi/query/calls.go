@@ -20,7 +20,7 @@ func (p *Projection) CallLogs() *List {
 
 // CallLog is a call with its transcript's text, which is null unless the status is completed.
 func (p *Projection) CallLog() *Detail {
-	return p.narrowableDetail("call log", getCallLogSQL, listCallLogsSQL, callOfExtension())
+	return &Detail{p, "call log", getCallLogSQL, Key.narrowable}
 }
 
 func callOfExtension() condition {
@@ -44,9 +44,12 @@ func (p *Projection) CallAnalyses() *List {
 	})
 }
 
+//go:embed get_call_analysis.sql
+var getCallAnalysisSQL string
+
 // CallAnalysis is an analysis with the columns of the list.
 func (p *Projection) CallAnalysis() *Detail {
-	return p.narrowableDetail("call analysis", listCallAnalysesSQL, listCallAnalysesSQL, analysisOfExtension())
+	return &Detail{p, "call analysis", getCallAnalysisSQL, Key.narrowable}
 }
 
 func analysisOfExtension() condition {
@@ -77,5 +80,5 @@ func (p *Projection) Voicemails() *List {
 
 // Voicemail is a voicemail with its transcript's text, as [Projection.CallLog] has it.
 func (p *Projection) Voicemail() *Detail {
-	return p.detail("voicemail", getVoicemailSQL, listVoicemailsSQL, "id")
+	return &Detail{p, "voicemail", getVoicemailSQL, Key.id}
 }

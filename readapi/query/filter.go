@@ -4,14 +4,16 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"callboard/readapi/access"
 )
 
 // Filter says which rows of a list are requested.
 type Filter struct {
 	System    uuid.UUID
 	Window    Window
-	Exact     []Exact   // each column at most once, and only columns that the list can be filtered by
-	Narrowing Narrowing // of lists that can be narrowed
+	Exact     []Exact          // each column at most once, and only columns that the list can be filtered by
+	Narrowing access.Narrowing // of lists that can be narrowed
 	Offset    int64
 	Limit     int64
 }
@@ -40,7 +42,7 @@ const narrowedExtension Column = "narrowed_extension"
 // exact is the filter's value for a column, and whether it has one.
 func (f Filter) exact(column Column) (value any, ok bool) {
 	if column == narrowedExtension {
-		return f.Narrowing.argument(), f.Narrowing.On
+		return extensionOf(f.Narrowing), f.Narrowing.On
 	}
 	for _, e := range f.Exact {
 		if e.Column == column {
@@ -50,14 +52,8 @@ func (f Filter) exact(column Column) (value any, ok bool) {
 	return nil, false
 }
 
-// Narrowing limits calls and analyses to those of one extension. An extension that is not valid has none.
-type Narrowing struct {
-	On        bool
-	Extension uuid.NullUUID
-}
-
-// argument is nil if the extension is gone: NULL equals nothing.
-func (n Narrowing) argument() any {
+// extensionOf is the extension that a key is narrowed to, nil if it was deleted: NULL equals nothing.
+func extensionOf(n access.Narrowing) any {
 	if !n.Extension.Valid {
 		return nil
 	}

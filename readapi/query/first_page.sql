@@ -14,8 +14,6 @@ with
   )
 select
   coalesce(w.watermark, 'epoch') as watermark,
-  w.partition,
-  w.sequence,
   (select coalesce(sum(count), 0) from part) as total,
   (
     select k.created_at

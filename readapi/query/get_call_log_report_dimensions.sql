@@ -88,8 +88,6 @@ with
   )
 select
   coalesce(w.watermark, 'epoch') as watermark,
-  w.partition,
-  w.sequence,
   now() as generated_at,
   d.family,
   d.key,

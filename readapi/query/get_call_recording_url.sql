@@ -3,8 +3,6 @@
 -- not ready. A tombstone says that the recording was deleted. $1 partition, $2 system, $3 the recording's sid.
 select
   coalesce(w.watermark, 'epoch') as watermark,
-  w.partition,
-  w.sequence,
   case
     when r.status = 'unavailable' then null
     when r.owner = 'call' then nullif(r.call_sid is null, true)

@@ -19,18 +19,14 @@ type List struct {
 }
 
 func (p *Projection) list(name string, s listSource) *List {
-	l := &List{projection: p, name: name, paths: s.paths()}
-	for i := range l.paths {
-		l.paths[i].sql, l.paths[i].firstSQL = p.withoutUnreadPosition(l.paths[i].sql), p.withoutUnreadPosition(l.paths[i].firstSQL)
-	}
-	return l
+	return &List{projection: p, name: name, paths: s.paths()}
 }
 
 // Page is what a page's statement returns beside its rows.
 type Page struct {
-	Snapshot
-	Total  int64
-	Newest time.Time // createdAt of the list's first row; zero: the list is empty
+	CompleteThrough time.Time // every event that was stored before it is in the page
+	Total           int64
+	Newest          time.Time // createdAt of the list's first row; zero: the list is empty
 }
 
 // Page appends a page's rows to out. It returns [ErrNotFound] if the phone system doesn't exist.
@@ -41,7 +37,7 @@ func (l *List) Page(ctx context.Context, f Filter, out *encode.RowWriter) (Page,
 	}
 	var page Page
 	err = l.projection.ofSystem(l.projection.runShort(ctx), sql, f.System, arguments, func(rows pgx.Rows) error {
-		return page.read(rows, l.projection.targets(&page.Snapshot), out)
+		return page.read(rows, out)
 	})
 	if err != nil {
 		return Page{}, fmt.Errorf("list %s: %w", l.name, err)
@@ -49,23 +45,24 @@ func (l *List) Page(ctx context.Context, f Filter, out *encode.RowWriter) (Page,
 	return page, nil
 }
 
-// read appends the rows of a page's statement. Every row begins with the snapshot, the total and the newest row's createdAt. A page
-// without rows is returned as one row whose other columns are null.
-func (p *Page) read(rows pgx.Rows, snapshot []any, out *encode.RowWriter) error {
+// read appends the rows of a page's statement. Every row begins with the watermark, the total and the newest row's
+// createdAt. A page without rows is returned as one row whose other columns are null.
+func (p *Page) read(rows pgx.Rows, out *encode.RowWriter) error {
+	const common = 3
 	var newest pgtype.Timestamptz
-	common := append(snapshot, &p.Total, &newest)
 	if !rows.Next() {
 		return noRow(rows)
 	}
-	if err := scanFirst(rows, common...); err != nil {
+	if err := scanFirst(rows, &p.CompleteThrough, &p.Total, &newest); err != nil {
 		return err
 	}
 	p.Newest = newest.Time
-	if err := out.Begin(rows.FieldDescriptions()[len(common):]); err != nil {
+
+	if err := out.Begin(rows.FieldDescriptions()[common:]); err != nil {
 		return err
 	}
-	for more := rows.RawValues()[len(common)] != nil; more; more = rows.Next() {
-		if err := out.Append(rows.RawValues()[len(common):]); err != nil {
+	for more := rows.RawValues()[common] != nil; more; more = rows.Next() {
+		if err := out.Append(rows.RawValues()[common:]); err != nil {
 			return err
 		}
 	}

@@ -2,13 +2,12 @@ package query
 
 import (
 	"container/list"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 const (
@@ -47,13 +46,11 @@ type cacheEntry struct {
 // DefaultNameMemory is the usual limit of a NameCache.
 const DefaultNameMemory = 64 << 20
 
-// NewNameCache returns an empty NameCache with a limit in bytes. Its metrics are registered.
-func NewNameCache(limit int64, metrics prometheus.Registerer) (*NameCache, error) {
-	d := &NameCache{limit: limit, entries: make(map[uuid.UUID][2]*cacheEntry), metrics: newNameCacheMetrics()}
-	if err := d.metrics.register(metrics); err != nil {
-		return nil, fmt.Errorf("metrics of the directory: %w", err)
+// NewNameCache returns an empty NameCache with a limit in bytes, and registers its metrics.
+func NewNameCache(limit int64, registerer prometheus.Registerer) *NameCache {
+	return &NameCache{
+		limit: limit, entries: make(map[uuid.UUID][2]*cacheEntry), metrics: newNameCacheMetrics(registerer),
 	}
-	return d, nil
 }
 
 // entry returns the entry of an edition.
@@ -151,25 +148,20 @@ type nameCacheMetrics struct {
 	bytes                prometheus.Gauge
 }
 
-func newNameCacheMetrics() nameCacheMetrics {
-	pages := func(result string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "callboard_readapi_directory_pages_total", ConstLabels: prometheus.Labels{"result": result},
-			Help: "Report pages by whether the reader knew all their names (hit) or read some (miss).",
-		})
-	}
+func newNameCacheMetrics(registerer prometheus.Registerer) nameCacheMetrics {
+	factory := promauto.With(registerer)
+	pages := factory.NewCounterVec(prometheus.CounterOpts{
+		Name: "callboard_readapi_directory_pages_total",
+		Help: "Report pages by whether the reader knew all their names (hit) or read some (miss).",
+	}, []string{"result"})
 	return nameCacheMetrics{
-		hits: pages("hit"), misses: pages("miss"),
-		reruns: prometheus.NewCounter(prometheus.CounterOpts{
+		hits: pages.WithLabelValues("hit"), misses: pages.WithLabelValues("miss"),
+		reruns: factory.NewCounter(prometheus.CounterOpts{
 			Name: "callboard_readapi_directory_reruns_total",
 			Help: "Statements of report pages that ran again because names changed before they were read.",
 		}),
-		bytes: prometheus.NewGauge(prometheus.GaugeOpts{
+		bytes: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "callboard_readapi_directory_bytes", Help: "Bytes of names and labels that the reader keeps.",
 		}),
 	}
-}
-
-func (m nameCacheMetrics) register(r prometheus.Registerer) error {
-	return errors.Join(r.Register(m.hits), r.Register(m.misses), r.Register(m.reruns), r.Register(m.bytes))
 }

@@ -17,11 +17,7 @@ import (
 
 func newCache(tb testing.TB, limit int64) *NameCache {
 	tb.Helper()
-	d, err := NewNameCache(limit, prometheus.NewRegistry())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return d
+	return NewNameCache(limit, prometheus.NewRegistry())
 }
 
 // extensions are the names of some of 100,000 extensions.

@@ -36,8 +36,6 @@ with
   )
 select
   coalesce(w.watermark, 'epoch') as watermark,
-  w.partition,
-  w.sequence,
   (select coalesce(max(through), 0) from cumulative) as total,
   (
     select k.created_at

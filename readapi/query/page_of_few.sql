@@ -17,8 +17,6 @@ with
   )
 select
   coalesce(w.watermark, 'epoch') as watermark,
-  w.partition,
-  w.sequence,
   (select count(*) from selected) as total,
   (select max(created_at) from selected) as newest,
   p.*

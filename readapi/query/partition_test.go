@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events"
+	"callboard/readapi/access"
 	"callboard/readapi/encode"
-	"callboard/readapi/partition"
 	"callboard/schema/schematest"
 )
 
@@ -126,8 +126,8 @@ func TestProjection_NumberOfPartitionsChangesAgainAndAgain(t *testing.T) {
 		return projection.query(t.Context(), sql, arguments, read)
 	}
 	err := projection.ofSystem(run, phoneSystemsOfSystemSQL, uuid.New(), nil, appendRows(nil))
-	if !errors.Is(err, partition.ErrSwitching) || changes != partition.Attempts {
-		t.Errorf("error = %v after %d changes, want %v after %d", err, changes, partition.ErrSwitching, partition.Attempts)
+	if !errors.Is(err, access.ErrSwitching) || changes != access.Attempts {
+		t.Errorf("error = %v after %d changes, want %v after %d", err, changes, access.ErrSwitching, access.Attempts)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestProjection_WatermarksWhileTheNumberChanges(t *testing.T) {
 		}
 	}})
 	found, err := New(traced).Watermarks(t.Context(), []uuid.UUID{system, uuid.New()})
-	if _, ok := found[system]; !errors.Is(err, partition.ErrSwitching) || len(found) != 1 || !ok {
-		t.Errorf("watermarks = %v, error = %v, want one and %v", found, err, partition.ErrSwitching)
+	if _, ok := found[system]; !errors.Is(err, access.ErrSwitching) || len(found) != 1 || !ok {
+		t.Errorf("watermarks = %v, error = %v, want one and %v", found, err, access.ErrSwitching)
 	}
 }

@@ -152,7 +152,7 @@ var (
 // list has days.
 func expectDeepPages(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
-	for _, l := range lists(NewWithPositions(nil)) {
+	for _, l := range lists(New(nil)) {
 		for _, p := range l.paths {
 			if p.firstSQL == "" {
 				continue
@@ -191,7 +191,7 @@ func product(numbers []string) int {
 
 // reportStatements are those of report pages by time field, and whether they have transcripts.
 func reportStatements() map[string]statement {
-	r := NewWithPositions(nil).CallLogReports(nil)
+	r := New(nil).CallLogReports(nil)
 	named := make(map[string]statement)
 	for _, field := range []TimeField{CreatedAt, UpdatedAt} {
 		f := ReportFilter{

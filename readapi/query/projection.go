@@ -6,14 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/semaphore"
 
-	"callboard/readapi/partition"
-	"callboard/readapi/semaphore"
+	"callboard/readapi/access"
 	"callboard/schema"
 )
 
@@ -26,27 +27,25 @@ var ErrNoSystem = fmt.Errorf("phone system: %w", ErrNotFound)
 // Projection reads the projection. It is safe for concurrent use.
 type Projection struct {
 	pool       *pgxpool.Pool
-	long       func() *semaphore.Semaphore // the connections that long statements can have
-	positions  bool
-	partitions partition.Count
+	long       func() *semaphore.Weighted // the connections that long statements can have
+	waiting    atomic.Int64               // long statements that wait for a connection
+	partitions access.PartitionCount
 	nodes      schema.Nodes // over which the tables can be distributed
-
-	recordingAudioSQL, dimensionsSQL string
 }
 
-// New returns a Projection that reads through the pool, without positions. The caller closes the pool.
-func New(pool *pgxpool.Pool) *Projection { return newProjection(pool, false) }
-
-// NewWithPositions returns a Projection whose snapshots have partition and position.
-func NewWithPositions(pool *pgxpool.Pool) *Projection { return newProjection(pool, true) }
-
-func newProjection(pool *pgxpool.Pool, positions bool) *Projection {
-	p := &Projection{pool: pool, positions: positions}
-	p.long = sync.OnceValue(func() *semaphore.Semaphore {
-		return semaphore.New(int64(max(1, pool.Config().MaxConns/2)), longQueue)
+// New returns a Projection that reads through the pool. The caller closes the pool.
+func New(pool *pgxpool.Pool) *Projection {
+	p := &Projection{pool: pool}
+	p.long = sync.OnceValue(func() *semaphore.Weighted {
+		return semaphore.NewWeighted(int64(max(1, pool.Config().MaxConns/2)))
 	})
-	p.recordingAudioSQL, p.dimensionsSQL = p.withoutUnreadPosition(getCallRecordingURLSQL), p.withoutUnreadPosition(getCallLogReportDimensionsSQL)
 	return p
+}
+
+// Partition returns the partition of a phone system, as far as statements have told.
+func (p *Projection) Partition(system uuid.UUID) int16 {
+	in, _ := p.partitions.Of(system)
+	return in
 }
 
 // stalePlan says that the types of a prepared statement's columns have changed, as they may when a rebuild switches
@@ -91,7 +90,7 @@ var locateSQL string
 // phone system's partition and its id. Without a row, the generation may have another number of partitions than the known one: then the
 // statement runs again. If read wants a row, the error is [ErrNoSystem] without a phone system.
 func (p *Projection) ofSystem(run runner, sql string, system uuid.UUID, arguments []any, read read) error {
-	for range partition.Attempts {
+	for range access.Attempts {
 		in, partitions := p.partitions.Of(system)
 		found := false
 		err := run(sql, append([]any{in, schema.UUID(system)}, arguments...), func(rows pgx.Rows) error {
@@ -114,7 +113,7 @@ func (p *Projection) ofSystem(run runner, sql string, system uuid.UUID, argument
 			return nil
 		}
 	}
-	return partition.ErrSwitching
+	return access.ErrSwitching
 }
 
 // missing tells whether a phone system, which was looked for in a partition, does not exist. It learns another number of partitions: then the
@@ -154,15 +153,16 @@ func (p *Projection) inSnapshot(ctx context.Context, work func(runner) error) er
 	})
 }
 
-// longQueue is how many long statements can wait. What their requests reserve in memory bounds them before that.
-const longQueue = 1024
-
-// repeatLong runs statements that can take long. They have half of the connections at most, so that others always find one soon.
+// repeatLong runs statements that can take long. They have half of the connections at most, so that others always find
+// one soon. The memory that their requests reserve bounds how many of them wait.
 func (p *Projection) repeatLong(ctx context.Context, run schema.Statement) error {
-	if err := p.long().Acquire(ctx, 1); err != nil {
+	p.waiting.Add(1)
+	err := p.long().Acquire(ctx, 1)
+	p.waiting.Add(-1)
+	if err != nil {
 		return fmt.Errorf("wait for a connection for a long statement: %w", err)
 	}
-	defer p.long().Change(-1)
+	defer p.long().Release(1)
 	return p.repeat(ctx, schema.RepeatLong, run)
 }
 
@@ -175,7 +175,7 @@ func (p *Projection) repeat(ctx context.Context, repeated func(context.Context, 
 }
 
 // LongStatementsWaiting returns how many long statements wait for others of their kind.
-func (p *Projection) LongStatementsWaiting() int { return p.long().Waiting() }
+func (p *Projection) LongStatementsWaiting() int64 { return p.waiting.Load() }
 
 // querier is a connection or a transaction.
 type querier interface {

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"callboard/internal/run/connection"
+	"callboard/readapi/access"
 	"callboard/schema"
 	"callboard/schema/schematest"
 )
@@ -60,16 +61,15 @@ func statements(tb testing.TB) map[string]statement {
 		"locate":                                        {locateSQL, ofBusy()},
 		"get_call_log_report_dimensions":                {getCallLogReportDimensionsSQL, ofBusy()},
 		"freshness":                                     {freshnessSQL, nil},
-		"names":                                         {NewWithPositions(nil).CallLogReports(nil).namesSQL, ofBusy(pageKeys()...)},
+		"names":                                         {New(nil).CallLogReports(nil).namesSQL, ofBusy(pageKeys()...)},
 	}
 	maps.Copy(named, reportStatements())
 	maps.Copy(named, listStatements(tb))
-	for _, d := range details(NewWithPositions(nil)) {
+	for _, d := range details(New(nil)) {
 		k := Key{System: uuid.MustParse(busyID), ID: groupID}
-		named[d.name] = statement{d.sql, arguments(d.statement(k))}
-		if k.Narrowing = narrowed(); d.narrowed != "" {
-			named[d.name+", narrowed"] = statement{d.narrowed, arguments(d.statement(k))}
-		}
+		named[d.name] = statement{d.sql, ofBusy(d.arguments(k)...)}
+		k.Narrowing = narrowed()
+		named[d.name+", narrowed"] = statement{d.sql, ofBusy(d.arguments(k)...)}
 	}
 	return named
 }
@@ -78,7 +78,7 @@ func statements(tb testing.TB) map[string]statement {
 func listStatements(tb testing.TB) map[string]statement {
 	tb.Helper()
 	named := make(map[string]statement)
-	for _, l := range lists(NewWithPositions(nil)) {
+	for _, l := range lists(New(nil)) {
 		for _, p := range l.paths {
 			add := func(f Filter, name, want string) {
 				sql, arguments, err := l.statement(f)
@@ -97,8 +97,6 @@ func listStatements(tb testing.TB) map[string]statement {
 	}
 	return named
 }
-
-func arguments(_ string, arguments []any) []any { return ofBusy(arguments...) }
 
 // ofBusy are the arguments of a statement about the busy phone system, whose rows are in partition 0.
 func ofBusy(arguments ...any) []any {
@@ -126,8 +124,8 @@ func (p path) filter() Filter {
 	return f
 }
 
-func narrowed() Narrowing {
-	return Narrowing{On: true, Extension: uuid.NullUUID{UUID: uuid.MustParse(extensionID), Valid: true}}
+func narrowed() access.Narrowing {
+	return access.Narrowing{On: true, Extension: uuid.NullUUID{UUID: uuid.MustParse(extensionID), Valid: true}}
 }
 
 func at(text string) time.Time {
@@ -189,7 +187,7 @@ func TestSQL(t *testing.T) {
 // A filter that a list does not have is an error, never ignored.
 func TestList_UnknownFilter(t *testing.T) {
 	t.Parallel()
-	p := NewWithPositions(nil)
+	p := New(nil)
 	for name, c := range map[string]struct {
 		list   *List
 		filter Filter

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -19,18 +20,21 @@ func (p *Projection) CallRecordings() *List {
 	})
 }
 
+//go:embed get_call_recording.sql
+var getCallRecordingSQL string
+
 // CallRecording is a recording with the columns of the list.
 func (p *Projection) CallRecording() *Detail {
-	return p.detail("call recording", listCallRecordingsSQL, listCallRecordingsSQL, "recording_sid")
+	return &Detail{p, "call recording", getCallRecordingSQL, Key.id}
 }
 
 // RecordingAudio says where a recording's audio is stored.
 type RecordingAudio struct {
-	Snapshot
-	OfVoicemail bool
-	Ready       bool   // false: the audio is being processed, or the recording has not arrived; key and content type are empty
-	Key         string // in the audio store
-	ContentType string
+	CompleteThrough time.Time // every event that was stored before it is considered
+	OfVoicemail     bool
+	Ready           bool   // false: the audio is being processed, or the recording has not arrived
+	Key             string // in the audio store; empty unless the audio is ready
+	ContentType     string // empty unless the audio is ready
 }
 
 //go:embed get_call_recording_url.sql
@@ -40,15 +44,14 @@ var getCallRecordingURLSQL string
 // recording nor a voicemail has the sid.
 func (p *Projection) GetRecordingAudio(ctx context.Context, system uuid.UUID, recordingSid string) (RecordingAudio, error) {
 	var a RecordingAudio
-	err := p.ofSystem(p.runShort(ctx), p.recordingAudioSQL, system, []any{recordingSid}, func(rows pgx.Rows) error {
+	err := p.ofSystem(p.runShort(ctx), getCallRecordingURLSQL, system, []any{recordingSid}, func(rows pgx.Rows) error {
 		if !rows.Next() {
 			return noRow(rows)
 		}
-		common := p.targets(&a.Snapshot)
-		if rows.RawValues()[len(common)] == nil {
+		if rows.RawValues()[1] == nil {
 			return ErrNotFound
 		}
-		return rows.Scan(append(common, &a.OfVoicemail, &a.Ready, &a.Key, &a.ContentType)...)
+		return rows.Scan(&a.CompleteThrough, &a.OfVoicemail, &a.Ready, &a.Key, &a.ContentType)
 	})
 	if err != nil {
 		return RecordingAudio{}, fmt.Errorf("get recording audio: %w", err)

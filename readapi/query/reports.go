@@ -64,12 +64,12 @@ func ReportKeyBefore(from time.Time) ReportKey {
 
 // ReportPage is what a page's statement returns beside its rows, which are in ascending order.
 type ReportPage struct {
-	Snapshot
-	Now         time.Time // by the database's clock
-	StoredBytes int64     // of the transcripts of all the page's rows, if they were requested
-	More        bool      // there are rows after the page
-	Count       int       // of the page's rows
-	Last        ReportKey // of the page's last row
+	CompleteThrough time.Time // every event that was stored before it is in the page
+	Now             time.Time // by the database's clock
+	StoredBytes     int64     // of the transcripts of all the page's rows, if they were requested
+	More            bool      // there are rows after the page
+	Count           int       // of the page's rows
+	Last            ReportKey // of the page's last row
 }
 
 // Reports reads pages of report rows, in ascending order of either time field.
@@ -94,7 +94,7 @@ var (
 // CallLogReports reads calls as report rows. It keeps their names in the cache.
 func (p *Projection) CallLogReports(d *NameCache) *Reports {
 	compose := func(sql string) string {
-		return p.withoutUnreadPosition(strings.ReplaceAll(sql, "{{snapshot}}", snapshotSQL))
+		return strings.ReplaceAll(sql, "{{snapshot}}", snapshotSQL)
 	}
 	by := func(sql string) map[TimeField]string {
 		named := make(map[TimeField]string)
@@ -157,7 +157,7 @@ func (r *Reports) read(run runner, f ReportFilter, out *encode.RowWriter) (Repor
 	sql, arguments := r.statement(f)
 	err := r.projection.ofSystem(run, sql, f.System, arguments, func(rows pgx.Rows) error {
 		reading = &pageReading{cache: r.cache, out: out}
-		return reading.read(rows, r.projection.targets(&reading.page.Snapshot), f)
+		return reading.read(rows, f)
 	})
 	if err != nil {
 		return ReportPage{}, err
@@ -187,9 +187,9 @@ type pageReading struct {
 
 // read appends rows up to the first one with a missing name. Every row begins with common columns. A page without rows is returned as one
 // row whose other columns are null.
-func (p *pageReading) read(rows pgx.Rows, snapshot []any, f ReportFilter) error {
+func (p *pageReading) read(rows pgx.Rows, f ReportFilter) error {
 	var e edition
-	common := append(snapshot, &e, &p.page.Now)
+	common := []any{&p.page.CompleteThrough, &e, &p.page.Now}
 	if f.Transcripts {
 		common = append(common, &p.page.StoredBytes)
 	}

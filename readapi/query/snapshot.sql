@@ -1,10 +1,8 @@
--- What an answer is read from: partition $1, that of phone system $2, up to a position, and an edition of its directory. Snapshots with equal
--- editions have equal names and labels: the fold raises a version in the commit that changes one, whatever else writes one raises the
--- epoch, and a rebuild makes another generation.
+-- What a page is read from: the rows of phone system $2 in partition $1 up to a watermark, and an edition of its directory.
+-- Snapshots with equal editions have equal names and labels: the fold raises a version in the commit that changes one,
+-- whatever else writes one raises the epoch, and a rebuild makes another generation.
 select
   coalesce(w.watermark, 'epoch') as watermark,
-  w.partition,
-  w.sequence,
   concat_ws('/', g.id, coalesce(w.epoch, 0), coalesce(d.version, 0), coalesce(o.version, 0)) as edition,
   now() as now
 from projection.phone_system s

@@ -16,7 +16,7 @@ var (
 // Topology lists the rows of a kind of a system's topology, such as "phone". They can be filtered by their status and by
 // the columns.
 func (p *Projection) Topology(kind string, columns ...Column) *List {
-	source := listSource{list: kind, rows: ofKind(listTopologySQL, kind), counted: equals(Status)}
+	source := listSource{list: kind, rows: strings.ReplaceAll(listTopologySQL, "{{kind}}", kind), counted: equals(Status)}
 	for _, c := range columns {
 		source.selective = append(source.selective, equals(c))
 	}
@@ -25,7 +25,5 @@ func (p *Projection) Topology(kind string, columns ...Column) *List {
 
 // TopologyDetail is one row of a kind of topology.
 func (p *Projection) TopologyDetail(kind string) *Detail {
-	return p.detail(kind, ofKind(getTopologySQL, kind), listTopologySQL, "id")
+	return &Detail{p, kind, getTopologySQL, func(k Key) []any { return []any{k.ID, kind} }}
 }
-
-func ofKind(sql, kind string) string { return strings.ReplaceAll(sql, "{{kind}}", kind) }

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"callboard/readapi/partition"
+	"callboard/readapi/access"
 	"callboard/schema"
 )
 
@@ -27,7 +27,7 @@ var (
 // that were found before an error: the phone systems of other nodes, if a node does not answer.
 func (p *Projection) Watermarks(ctx context.Context, systems []uuid.UUID) (map[uuid.UUID]time.Time, error) {
 	found := make(map[uuid.UUID]time.Time, len(systems))
-	for range partition.Attempts {
+	for range access.Attempts {
 		absent, err := p.watermarks(ctx, systems, found)
 		if err != nil {
 			return found, fmt.Errorf("watermarks: %w", err)
@@ -36,7 +36,7 @@ func (p *Projection) Watermarks(ctx context.Context, systems []uuid.UUID) (map[u
 			return found, nil
 		}
 	}
-	return found, fmt.Errorf("watermarks: %w", partition.ErrSwitching)
+	return found, fmt.Errorf("watermarks: %w", access.ErrSwitching)
 }
 
 // watermarks adds the watermarks of the phone systems that it finds. Absent ones may be in another partition.

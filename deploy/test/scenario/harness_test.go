@@ -23,7 +23,7 @@ import (
 	"callboard/readapi"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
-	"callboard/readapi/audit"
+	"callboard/readapi/auditqueue"
 	"callboard/readapi/limit"
 	"callboard/schema/schematest"
 )
@@ -82,7 +82,7 @@ func (h *harness) serve(database *pgxpool.Pool, change ...func(*readapi.Config))
 	if err != nil {
 		h.Fatal(err)
 	}
-	queue, err := audit.NewQueue(audit.Config{
+	queue, err := auditqueue.NewQueue(auditqueue.Config{
 		JetStream: h.JetStream, FlushTimeout: time.Minute, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})
 	if err != nil {

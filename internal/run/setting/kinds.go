@@ -18,7 +18,6 @@ import (
 	"callboard/events/webhook"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
-	"callboard/readapi/seal"
 )
 
 // parser reads the text of a setting, with the tags of its flag. If the value is a secret, the error must not contain
@@ -131,7 +130,7 @@ func decoded[T any](create func(secret []byte) (T, error)) func(text string) (T,
 // NewCursorKey decodes the secret that encrypts cursors and links to audio: 32 bytes or more in base64.
 func NewCursorKey(text string) (Secret, error) {
 	return decoded(func(secret []byte) (Secret, error) {
-		if len(secret) < seal.MinSecret {
+		if len(secret) < access.MinSecret {
 			return Secret{}, errors.New("too short")
 		}
 		return NewSecret(string(secret)), nil

@@ -1,4 +1,4 @@
-package audit_test
+package auditqueue_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/events/eventstest/leaks"
-	queue "callboard/readapi/audit"
+	"callboard/readapi/auditqueue"
 )
 
 func TestMain(m *testing.M) {
@@ -28,7 +28,7 @@ type harness struct {
 	server   *eventstest.Server
 	js       jetstream.JetStream
 	registry *prometheus.Registry
-	queue    *queue.Queue
+	queue    *auditqueue.Queue
 	log      eventstest.LogBuffer
 }
 
@@ -43,7 +43,7 @@ func newHarnessFlushing(t *testing.T, timeout time.Duration, capacity int, optio
 	h := &harness{T: t, server: eventstest.NewServer(t, options...), registry: prometheus.NewRegistry()}
 	h.js = eventstest.JetStream(t, h.server.URL())
 	var err error
-	h.queue, err = queue.NewQueue(queue.Config{
+	h.queue, err = auditqueue.NewQueue(auditqueue.Config{
 		JetStream: h.js, Capacity: capacity, FlushTimeout: timeout, Log: zerolog.New(&h.log), Metrics: h.registry,
 	})
 	if err != nil {

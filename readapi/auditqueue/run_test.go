@@ -1,4 +1,4 @@
-package audit_test
+package auditqueue_test
 
 import (
 	"context"

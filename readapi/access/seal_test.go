@@ -1,4 +1,4 @@
-package seal
+package access
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 
 func newSealer(t *testing.T, secret byte, purpose string) *Sealer {
 	t.Helper()
-	s, err := New(bytes.Repeat([]byte{secret}, MinSecret), purpose)
+	s, err := NewSealer(bytes.Repeat([]byte{secret}, MinSecret), purpose)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,25 +42,25 @@ func TestSealer_RefusesInvalidTexts(t *testing.T) {
 		if changed[i]++; changed[i] == '{' {
 			changed[i] = 'a'
 		}
-		if _, err := s.Open(string(changed)); !errors.Is(err, ErrInvalid) {
-			t.Fatalf("byte %d changed: error = %v, want ErrInvalid", i, err)
+		if _, err := s.Open(string(changed)); !errors.Is(err, ErrNotSealed) {
+			t.Fatalf("byte %d changed: error = %v, want ErrNotSealed", i, err)
 		}
 	}
 	for _, text := range []string{"", "a", "====", sealed + "\n", "\n" + sealed, sealed + "=", sealed[:len(sealed)-1], sealed + sealed} {
-		if _, err := s.Open(text); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%q: error = %v, want ErrInvalid", text, err)
+		if _, err := s.Open(text); !errors.Is(err, ErrNotSealed) {
+			t.Errorf("%q: error = %v, want ErrNotSealed", text, err)
 		}
 	}
 	for name, other := range map[string]*Sealer{"secret": newSealer(t, 2, "test"), "purpose": newSealer(t, 1, "other")} {
-		if _, err := other.Open(sealed); !errors.Is(err, ErrInvalid) {
-			t.Errorf("another %s: error = %v, want ErrInvalid", name, err)
+		if _, err := other.Open(sealed); !errors.Is(err, ErrNotSealed) {
+			t.Errorf("another %s: error = %v, want ErrNotSealed", name, err)
 		}
 	}
 }
 
-func TestNew_RefusesAShortSecret(t *testing.T) {
+func TestNewSealer_RefusesAShortSecret(t *testing.T) {
 	t.Parallel()
-	if _, err := New(make([]byte, MinSecret-1), "test"); err == nil {
+	if _, err := NewSealer(make([]byte, MinSecret-1), "test"); err == nil {
 		t.Error("error = nil")
 	}
 }

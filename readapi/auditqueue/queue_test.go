@@ -1,4 +1,4 @@
-package audit_test
+package auditqueue_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 
 	"callboard/events/audit"
 	"callboard/events/eventstest"
-	queue "callboard/readapi/audit"
+	"callboard/readapi/auditqueue"
 )
 
 // A place is free again once its entry is acknowledged, and not before.
@@ -18,7 +18,7 @@ func TestQueue_Reserve(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, 2)
 	lineages := []uuid.UUID{uuid.New(), uuid.New()}
-	refused := func() bool { return errors.Is(h.queue.Reserve(uuid.New()), queue.ErrFull) }
+	refused := func() bool { return errors.Is(h.queue.Reserve(uuid.New()), auditqueue.ErrFull) }
 	fill := func() {
 		t.Helper()
 		for _, lineage := range lineages {
@@ -51,7 +51,7 @@ func TestQueue_Shares(t *testing.T) {
 	h := newHarness(t, 80)
 	one, other := uuid.New(), uuid.New()
 	for i := range 11 {
-		if err := h.queue.Reserve(one); errors.Is(err, queue.ErrFull) != (i == 10) {
+		if err := h.queue.Reserve(one); errors.Is(err, auditqueue.ErrFull) != (i == 10) {
 			t.Errorf("place %d of a lineage: error = %v, want 10 places", i, err)
 		}
 	}

@@ -1,5 +1,4 @@
-// Package seal encrypts and authenticates short messages that clients carry, such as cursors and links.
-package seal
+package access
 
 import (
 	"crypto/aes"
@@ -13,19 +12,19 @@ import (
 	"strings"
 )
 
-// MinSecret is the smallest length of a secret in bytes.
+// MinSecret is the smallest length of a secret in bytes, under which messages are sealed or keys are hashed.
 const MinSecret = 32
 
-// Sealer seals messages of one purpose with AES-256-GCM. A message that is sealed for one purpose cannot be opened for another. It is
-// safe for concurrent use.
+// Sealer encrypts and authenticates short messages that clients carry, such as cursors and links, with AES-256-GCM. A
+// message that is sealed for one purpose cannot be opened for another. It is safe for concurrent use.
 type Sealer struct {
 	aead     cipher.AEAD
 	nonceKey []byte
 }
 
-// New returns the Sealer of a purpose. Its keys are derived from the secret (HKDF, RFC 5869). It returns an error if the secret is too
-// short.
-func New(secret []byte, purpose string) (*Sealer, error) {
+// NewSealer returns the Sealer of a purpose. Its keys are derived from the secret (HKDF, RFC 5869). It returns an error if
+// the secret is too short.
+func NewSealer(secret []byte, purpose string) (*Sealer, error) {
 	if len(secret) < MinSecret {
 		return nil, fmt.Errorf("the secret has %d bytes: use at least %d", len(secret), MinSecret)
 	}
@@ -44,8 +43,8 @@ func New(secret []byte, purpose string) (*Sealer, error) {
 	return &Sealer{aead: aead, nonceKey: keys[32:]}, nil
 }
 
-// Seal returns the sealed message as a text that is safe in URLs. Equal messages have equal texts. The nonce is a keyed digest of the
-// message, so two messages have the same nonce as rarely as with random ones.
+// Seal returns the sealed message as a text that is safe in URLs. Equal messages have equal texts. The nonce is a keyed
+// digest of the message, so two messages have the same nonce as rarely as with random nonces.
 func (s *Sealer) Seal(message []byte) string {
 	digest := hmac.New(sha256.New, s.nonceKey)
 	digest.Write(message)
@@ -54,25 +53,21 @@ func (s *Sealer) Seal(message []byte) string {
 	return encoding().EncodeToString(s.aead.Seal(nonce, nonce, message, nil))
 }
 
-// ErrInvalid is returned for a text that was changed, or was not sealed with the same secret for the same purpose.
-var ErrInvalid = errors.New("the text was changed or not sealed with this secret")
+// ErrNotSealed is returned for a text that was changed, or was not sealed with the same secret for the same purpose.
+var ErrNotSealed = errors.New("the text was changed or not sealed with this secret")
 
-// Open returns the message of a sealed text. The only error is [ErrInvalid].
+// Open returns the message of a sealed text. The only error is [ErrNotSealed].
 func (s *Sealer) Open(sealed string) ([]byte, error) {
-	if strings.ContainsAny(sealed, "\r\n") { // the decoder would ignore them
-		return nil, ErrInvalid
-	}
 	data, err := encoding().DecodeString(sealed)
-	if err != nil {
-		return nil, ErrInvalid
+	lineBreak := strings.ContainsAny(sealed, "\r\n") // which the decoder ignores
+	if err != nil || lineBreak || len(data) < s.aead.NonceSize() {
+		return nil, ErrNotSealed
 	}
-	if len(data) < s.aead.NonceSize() {
-		return nil, ErrInvalid
-	}
+
 	nonce, sealedMessage := data[:s.aead.NonceSize()], data[s.aead.NonceSize():]
 	message, err := s.aead.Open(nil, nonce, sealedMessage, nil)
 	if err != nil {
-		return nil, ErrInvalid
+		return nil, ErrNotSealed
 	}
 	return message, nil
 }

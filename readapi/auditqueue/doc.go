@@ -1,4 +1,4 @@
-// Package audit is the reader's audit queue: a bounded queue between requests and the stream of audit entries.
+// Package auditqueue is the reader's audit queue: a bounded queue between requests and the stream of audit entries.
 //
 //	request ── Reserve ── permit ── response ── Record ──> queue ── Run ──> stream AUDIT_LOG
 //	   │          │                                          ▲                   │
@@ -16,4 +16,4 @@
 // A reader that is killed with SIGKILL loses the entries that were not acknowledged and the counts of the last 10 seconds. A reader that
 // is stopped loses none, unless the stream is unreachable for as long as [Queue.Run] waits at the end; Run then reports the number of
 // lost entries.
-package audit
+package auditqueue

@@ -1,4 +1,4 @@
-package freshness_test
+package readapi
 
 import (
 	"fmt"
@@ -13,12 +13,9 @@ import (
 
 	"callboard/events/eventstest"
 	"callboard/internal/run/connection"
-	"callboard/readapi/freshness"
 	"callboard/schema"
 	"callboard/schema/schematest"
 )
-
-func TestMain(m *testing.M) { schematest.RunAndFindLeaks(m) }
 
 // readerPool connects with the role and the settings of a reader.
 func readerPool(tb testing.TB, database *schematest.Database) *pgxpool.Pool {
@@ -36,30 +33,29 @@ func setWatermark(tb testing.TB, database *schematest.Database, partition int, w
 		values ($1, gen_random_uuid(), 1, 1, $2, $2) on conflict (partition) do update set watermark = $2`, partition, watermark)
 }
 
-// start runs a monitor and returns its metrics.
-func start(tb testing.TB, primary, projection *pgxpool.Pool) *prometheus.Registry {
+// startMonitor runs a monitor and returns its metrics.
+func startMonitor(tb testing.TB, primary, projection *pgxpool.Pool) *prometheus.Registry {
 	tb.Helper()
-	return startLogging(tb, primary, projection, zerolog.Nop())
+	return startLoggingMonitor(tb, primary, projection, zerolog.Nop())
 }
 
-func startLogging(tb testing.TB, primary, projection *pgxpool.Pool, log zerolog.Logger) *prometheus.Registry {
+func startLoggingMonitor(tb testing.TB, primary, projection *pgxpool.Pool, log zerolog.Logger) *prometheus.Registry {
 	tb.Helper()
 	registry := prometheus.NewRegistry()
-	monitor, err := freshness.New(freshness.Config{
-		Primary: primary, Projection: projection, Interval: 500 * time.Millisecond, Log: log, Metrics: registry,
-	})
+	monitor, err := NewFreshnessMonitor(primary, projection, log, registry)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	monitor.interval = 500 * time.Millisecond
 	eventstest.Run(tb, monitor.Run)
 	return registry
 }
 
-func TestMonitor_Watermarks(t *testing.T) {
+func TestFreshnessMonitor_Watermarks(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)
 	pool := readerPool(t, database)
-	registry := start(t, pool, pool)
+	registry := startMonitor(t, pool, pool)
 	eventstest.Eventually(t, "a generation, and no watermark of a projection without positions", func() bool {
 		names := slices.Sorted(maps.Keys(eventstest.Metrics(t, registry)))
 		return slices.Equal(names, []string{"callboard_generation", "callboard_readapi_replica_lag_seconds", "callboard_reader_coverage_age_seconds"})
@@ -80,10 +76,10 @@ func TestMonitor_Watermarks(t *testing.T) {
 }
 
 // The primary decides about grants: the replica's watermarks do not count, nor those of partitions that no event has reached.
-func TestMonitor_CoverageAge(t *testing.T) {
+func TestFreshnessMonitor_CoverageAge(t *testing.T) {
 	t.Parallel()
 	primary, replica := schematest.New(t), schematest.New(t)
-	alone, both := start(t, readerPool(t, primary), readerPool(t, primary)), start(t, readerPool(t, primary), readerPool(t, replica))
+	alone, both := startMonitor(t, readerPool(t, primary), readerPool(t, primary)), startMonitor(t, readerPool(t, primary), readerPool(t, replica))
 	setWatermark(t, primary, 0, time.Unix(0, 0))
 	eventstest.Eventually(t, "no age", func() bool {
 		all := eventstest.Metrics(t, alone)
@@ -101,10 +97,10 @@ func TestMonitor_CoverageAge(t *testing.T) {
 }
 
 // A replica that stays behind in one partition has that partition's lag.
-func TestMonitor_ReplicaLag(t *testing.T) {
+func TestFreshnessMonitor_ReplicaLag(t *testing.T) {
 	t.Parallel()
 	primary, replica := schematest.New(t), schematest.New(t)
-	registry := start(t, readerPool(t, primary), readerPool(t, replica))
+	registry := startMonitor(t, readerPool(t, primary), readerPool(t, replica))
 	now := time.Now().Truncate(time.Millisecond)
 	for partition, age := range []time.Duration{0, 90 * time.Second} {
 		setWatermark(t, primary, partition, now)
@@ -116,13 +112,13 @@ func TestMonitor_ReplicaLag(t *testing.T) {
 }
 
 // While the watermarks can't be read, the last one stays, and its age can be seen.
-func TestMonitor_KeepsTheLastWatermarkWhileReadingFails(t *testing.T) {
+func TestFreshnessMonitor_KeepsTheLastWatermarkWhileReadingFails(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)
 	setWatermark(t, database, 0, time.Unix(1000, 0))
 	pool := readerPool(t, database)
 	var log eventstest.LogBuffer
-	registry := startLogging(t, pool, pool, zerolog.New(&log))
+	registry := startLoggingMonitor(t, pool, pool, zerolog.New(&log))
 	want := map[string]float64{"callboard_readapi_watermark_seconds 0": 1000}
 	eventstest.Eventually(t, fmt.Sprint(want), func() bool { return includes(eventstest.Metrics(t, registry), want) })
 	schematest.Exec(t, database.Pool(t), "drop schema projection cascade")

@@ -1,4 +1,4 @@
-package audit
+package auditqueue
 
 import "github.com/google/uuid"
 
