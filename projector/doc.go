@@ -1,7 +1,8 @@
-// Package projector writes the projection: it consumes the stream, folds its events, and commits rows and position together.
+// Package projector writes the projection: it consumes the stream, folds its events, and commits rows and position
+// together.
 //
-// A projector owns partitions by advisory locks; a second projector stands by and takes over the partitions that the first one loses. A
-// supervisor runs one worker per owned partition:
+// A projector owns partitions by advisory locks; a second projector stands by and takes over partitions that the
+// first one loses. A supervisor runs a worker for each owned partition:
 //
 //	claim the position ──> join the feed after the position ───────────┐
 //	      ▲                                                             ▼
@@ -11,14 +12,14 @@
 //	 from the position                                  │
 //	      └─────────────────────────────────────────────┘
 //
-// One feed reads the messages of all partitions that the projector runs, by one consumer.
-// A clock actor publishes a clock message when none has come for a while. Where nothing but clock messages waits, one idle actor moves the
-// positions and watermarks of all partitions. A check actor compares the stream with the positions.
+// One feed reads the messages of all partitions by one consumer. A clock actor publishes a clock message when none
+// has come for a while. Where nothing but clock messages waits, one idle actor moves positions and watermarks. A
+// check actor compares the stream with the positions.
 //
-// A worker resumes from the position row only. Nothing is acknowledged.
-// Every failure ends in the same way: the partition starts again from its position. So the path of recovery is the path of every
-// start.
+// A worker resumes from the position row only, and acknowledges nothing. After every failure the partition starts
+// again from its position: the path of recovery is the path of every start.
 //
-// A message that can't be applied is a dead letter. A batch that PostgreSQL refuses is bisected down to the event at fault. A retry is the
-// same message, published again: it is applied at its sequence in the stream, and the batch's transaction updates the dead letter.
+// A message that can't be applied is a dead letter. A batch that PostgreSQL refuses is bisected down to the event at
+// fault. A retry is the same message, published again: it is applied at its sequence in the stream, and the batch's
+// transaction updates the dead letter.
 package projector

@@ -1,6 +1,7 @@
-// Package ingest turns the messages of a partition into events or dead letters, and computes the partition's next rows, position and message
-// counts from them.
+// Package ingest turns the messages of a partition into events or dead letters, and computes the partition's next
+// rows, position and message counts from them.
 //
-// A worker, a rebuild and a verification use it alike. What must not be decided again is in the [store.Decisions] of the first application:
-// the clock caps and adjustments, and which messages were dead letters.
+// A worker, a rebuild and a verification use it alike. The decisions of the first application are in
+// [store.Decisions]: clock caps and adjustments, and which messages were dead letters. A later application repeats
+// them.
 package ingest

@@ -1,3 +1,3 @@
-// Package command tests the operator's commands and the programs beside them, all as processes: what a person at a terminal sees, and what
-// survives signals and restarts.
+// Package command tests the operator's commands and the programs beside them, all as processes: what a person at a
+// terminal sees, and what survives signals and restarts.
 package command
