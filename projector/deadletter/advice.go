@@ -35,7 +35,7 @@ func adviceForEvent(reason string) string {
 		return adviceForObject(what)
 	case strings.HasPrefix(reason, "PostgreSQL refused it"):
 		return "PostgreSQL refused the rows of the event. The cause is a defect of this release, or a constraint that was added to a table. " + nextRelease
-	case strings.HasPrefix(reason, notJSON), strings.HasPrefix(what, notJSON):
+	case strings.HasPrefix(reason, "not JSON: "), strings.HasPrefix(what, "not JSON: "):
 		return "The body is not valid JSON. " + publishAgain
 	case strings.HasPrefix(what, "must be callboard."):
 		return "This release does not know the event's type. If the type is wrong, the publisher must publish the entity again. " +

@@ -1,14 +1,10 @@
 package deadletter
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
-	"slices"
-	"strings"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -42,8 +38,9 @@ type Page struct {
 
 // ReasonCount counts the open dead letters whose reasons differ in details only.
 type ReasonCount struct {
-	Reason string `json:"reason"`
-	Count  int64  `json:"count"`
+	Reason  string `json:"reason"`
+	Count   int64  `json:"count"`
+	Waiting int64  `json:"-"`
 }
 
 // List lists dead letters, the oldest first.
@@ -57,20 +54,15 @@ func List(ctx context.Context, pool *pgxpool.Pool, q Query) (page Page, err erro
 		page.DeadLetters = page.DeadLetters[:q.Limit]
 	}
 
-	var reason string
-	var open, waiting int64
-	counts := make(map[string]int64)
 	rows, _ = pool.Query(ctx, reasonsSQL, q.Reason)
-	_, err = pgx.ForEachRow(rows, []any{&reason, &open, &waiting}, func() error {
-		page.Open += open
-		page.Waiting += waiting
-		counts[summarize(reason)] += open
-		return nil
-	})
+	page.Reasons, err = pgx.CollectRows(rows, pgx.RowToStructByName[ReasonCount])
 	if err != nil {
 		return page, fmt.Errorf("reasons: %w", err)
 	}
-	page.Reasons = byFrequency(counts)
+	for _, c := range page.Reasons {
+		page.Open += c.Count
+		page.Waiting += c.Waiting
+	}
 	return page, nil
 }
 
@@ -83,52 +75,4 @@ func Newest(ctx context.Context, pool *pgxpool.Pool, limit int) ([]DeadLetter, e
 		return nil, fmt.Errorf("dead letters: %w", err)
 	}
 	return list, nil
-}
-
-const notJSON = "not JSON: "
-
-// summarize returns the first problem of a reason without the details in which similar reasons differ. These are array indexes, ids, errors
-// of other programs, and the place at which a body stops being JSON.
-func summarize(reason string) string {
-	first, _, _ := strings.Cut(reason, "; ")
-	where, what, found := strings.Cut(first, ": ")
-	switch {
-	case !found, strings.HasPrefix(where, "audit "):
-		return first
-	case strings.HasPrefix(first, notJSON), strings.HasPrefix(what, notJSON):
-		return strings.TrimSuffix(notJSON, ": ")
-	}
-	what, _, _ = strings.Cut(what, ": ")
-	return withoutIndexes(withoutID(where)) + ": " + what
-}
-
-// withoutIndexes replaces the array indexes of a JSON pointer by asterisks.
-func withoutIndexes(pointer string) string {
-	names := strings.Split(pointer, "/")
-	for i, name := range names {
-		if name != "" && strings.Trim(name, "0123456789") == "" {
-			names[i] = "*"
-		}
-	}
-	return strings.Join(names, "/")
-}
-
-// withoutID removes the id of an audit entry.
-func withoutID(where string) string {
-	name, id, _ := strings.Cut(where, " ")
-	if _, err := uuid.Parse(id); err != nil {
-		return where
-	}
-	return name
-}
-
-func byFrequency(counts map[string]int64) []ReasonCount {
-	list := make([]ReasonCount, 0, len(counts))
-	for reason, count := range counts {
-		list = append(list, ReasonCount{reason, count})
-	}
-	slices.SortFunc(list, func(a, b ReasonCount) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Reason, b.Reason))
-	})
-	return list
 }

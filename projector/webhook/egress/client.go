@@ -83,7 +83,7 @@ func (c *Client) Connect(url string, concurrency int) (*Endpoint, error) {
 		return nil, err
 	}
 	return &Endpoint{
-		url: canonical, userAgent: c.userAgent, timeout: c.timeout, connectTimeout: c.connectTimeout,
+		url: canonical, userAgent: c.userAgent, timeout: c.timeout,
 		transport: c.transport(max(concurrency, 1)),
 	}, nil
 }
@@ -135,10 +135,10 @@ const bodyTimeout = time.Second
 
 // Endpoint is the connections to one endpoint. It is safe for concurrent use.
 type Endpoint struct {
-	url                     string
-	userAgent               string
-	timeout, connectTimeout time.Duration
-	transport               *http.Transport
+	url       string
+	userAgent string
+	timeout   time.Duration
+	transport *http.Transport
 }
 
 // Post sends one request and returns what became of it. It adds the headers User-Agent and Content-Type. It sends a

@@ -136,7 +136,7 @@ func TestSilentHandshakeTimesOut(t *testing.T) {
 	}()
 	config := h.config("127.0.0.1/32")
 	config.ConnectTimeout = 0 // the default
-	checkNoAnswer(t, post(t, connect(t, egress.New(config), "https://"+l.Addr().String()+"/?"+query)), egress.Timeout, "no TLS handshake within 5s")
+	checkNoAnswer(t, post(t, connect(t, egress.New(config), "https://"+l.Addr().String()+"/?"+query)), egress.Timeout, "TLS handshake: context deadline exceeded")
 	_ = (<-connections).Close()
 }
 

@@ -88,5 +88,5 @@ func TestServerWithoutTLS(t *testing.T) {
 	server := &http.Server{Handler: http.HandlerFunc(accept), ReadHeaderTimeout: time.Minute}
 	t.Cleanup(func() { _ = server.Close() })
 	go func() { _ = server.Serve(l) }()
-	checkNoAnswer(t, post(t, h.connect(t, "https://"+l.Addr().String()+"/?"+query)), egress.TLS, "does not speak TLS")
+	checkNoAnswer(t, post(t, h.connect(t, "https://"+l.Addr().String()+"/?"+query)), egress.TLS, "does not look like a TLS handshake")
 }

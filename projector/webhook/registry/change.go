@@ -32,6 +32,7 @@ type settings struct {
 	Concurrency int            `json:"concurrency"`
 	State       State          `json:"state"`
 	Reason      *string        `json:"reason,omitempty"`
+	Skipped     *int64         `json:"skipped,omitempty"` // deliveries, by a resumption
 	stoppedAt   *time.Time
 }
 
@@ -182,21 +183,12 @@ func (r *Registry) Resume(ctx context.Context, id uuid.UUID) error {
 	})
 }
 
-// resumed is the audit's state after a resumption that skipped deliveries.
-type resumed struct {
-	settings
-	Skipped int64 `json:"skipped"`
-}
-
 func (r *Registry) resume(ctx context.Context, tx pgx.Tx, id uuid.UUID, before settings, skipped *int64) error {
 	if _, err := tx.Exec(ctx, resumeSQL, id); err != nil {
 		return fmt.Errorf("resume webhook endpoint: %w", err)
 	}
 	after := before.audited()
-	after.State, after.Reason = Active, nil
-	if skipped != nil {
-		return r.record(ctx, tx, "resume", id, before.audited(), resumed{after, *skipped})
-	}
+	after.State, after.Reason, after.Skipped = Active, nil, skipped
 	return r.record(ctx, tx, "resume", id, before.audited(), after)
 }
 
@@ -206,7 +198,7 @@ const skipSlice = 10_000
 //go:embed skip.sql
 var skipSQL string
 
-// skip moves up to a slice of waiting deliveries to the finished ones, as skipped.
+// skip skips up to a slice of waiting deliveries.
 func skip(ctx context.Context, tx pgx.Tx, id uuid.UUID) (int64, error) {
 	tag, err := tx.Exec(ctx, skipSQL, id, skipSlice)
 	if err != nil {
@@ -295,12 +287,6 @@ const expireSecretsSQL = `
 	where endpoint_id = $1
 	  and (expires_at is null or expires_at > now())`
 
-// rotation is the audit's state after a rotation.
-type rotation struct {
-	Secret  uuid.UUID `json:"secret"` // its id
-	Overlap string    `json:"overlap"`
-}
-
 // Rotate gives an endpoint a new secret, sealed by the vault. The former ones expire after the overlap, and at once if
 // it is zero.
 func (r *Registry) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duration, v *webhook.Vault) (webhook.Secret, error) {
@@ -320,7 +306,7 @@ func (r *Registry) Rotate(ctx context.Context, id uuid.UUID, overlap time.Durati
 		if _, err := tx.Exec(ctx, insertSecretSQL, secret, id, sealed.Data, sealed.KeyID); err != nil {
 			return fmt.Errorf("rotate secret: %w", err)
 		}
-		return r.record(ctx, tx, "rotate", id, nil, rotation{secret, overlap.String()})
+		return r.record(ctx, tx, "rotate", id, nil, map[string]any{"secret": secret, "overlap": overlap.String()})
 	})
 	if err != nil {
 		return webhook.Secret{}, err

@@ -198,14 +198,6 @@ const recordedSinceSQL = `
 	    and (other.state <> 'removed' or other.stopped_at >= e.created_at)
 	)`
 
-// replayed is the audit's state after a replay.
-type replayed struct {
-	Since      time.Time      `json:"since"`
-	Until      time.Time      `json:"until"`
-	Kinds      []webhook.Kind `json:"kinds"`
-	Deliveries int64          `json:"deliveries"`
-}
-
 // Replay creates deliveries of all notices in a range, whether they were delivered before or not, and returns their
 // number. With dryRun it only counts. Which phone systems the target covers is looked up now. The error wraps
 // [ErrNotKept], or is an [*InvalidError] where a kind is none of the endpoint's.
@@ -228,7 +220,9 @@ func (r *Registry) Replay(ctx context.Context, p Replay, dryRun bool) (count int
 		if dryRun {
 			return nil
 		}
-		return r.record(ctx, tx, "replay", p.Endpoint, nil, replayed{p.Since.UTC(), p.Until.UTC(), p.Kinds, count})
+		return r.record(ctx, tx, "replay", p.Endpoint, nil, map[string]any{
+			"since": p.Since.UTC(), "until": p.Until.UTC(), "kinds": p.Kinds, "deliveries": count,
+		})
 	})
 	return count, err
 }
