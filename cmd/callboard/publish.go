@@ -137,8 +137,6 @@ type simulateCommand struct {
 	Calls   int            `type:"count" min:"0" default:"1000" help:"The number of their calls."`
 	Rate    float64        `placeholder:"EVENTS/S" help:"The number of events per second. Default: unlimited."`
 	Seed    uint64         `default:"1" help:"The same seed gives the same events."`
-	Days    int            `type:"count" min:"1" default:"28" help:"The number of days over which the calls are spread."`
-	Until   time.Time      `placeholder:"TIME" help:"The end of these days in RFC 3339. Default: a fixed time, so that runs are equal."`
 	NATS    setting.NATS   `embed:""`
 	Stream  setting.Stream `embed:""`
 }
@@ -163,7 +161,7 @@ func (c *simulateCommand) Run(ctx context.Context, streams run.Streams) error {
 }
 
 func (c *simulateCommand) publish(ctx context.Context, publisher *events.Publisher, w io.Writer) (sample.Counts, error) {
-	company := sample.New(sample.Config{Seed: c.Seed, Systems: c.Systems, Calls: c.Calls, Until: c.Until, Days: c.Days})
+	company := sample.New(sample.Config{Seed: c.Seed, Systems: c.Systems, Calls: c.Calls})
 	display := newProgress(w)
 	defer display.Close()
 	task := display.Start("publishing", "calls", int64(c.Calls))

@@ -24,7 +24,6 @@ type webhooksListenCommand struct {
 	output
 	Listen  string           `type:"address" name:"listen" default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"The address to listen on. Port 0 selects a free port."`
 	Pair    string           `type:"path" name:"certificate" placeholder:"FILE" help:"A file with the certificate and its private key, in PEM. It is created if it does not exist, so that the certificate stays the same. Default: a new certificate."`
-	CA      string           `name:"ca" type:"path" placeholder:"FILE" help:"Write the certificate to this file. Give it to the sender as CALLBOARD_WEBHOOK_CA_FILE. Default: a temporary file."`
 	Secrets []webhook.Secret `type:"webhook-secrets" name:"secret" setting:"webhook-secret" secret:"" placeholder:"WHSEC,..." help:"The endpoint's secret, or several. Requests that it did not sign are refused. Default: none is verified. Do not put it on the command line."`
 }
 
@@ -53,12 +52,6 @@ func (c *webhooksListenCommand) Run(ctx context.Context, streams run.Streams) er
 	certificate, err := run.LoadCertificate(file, host, time.Now())
 	if err != nil {
 		return err
-	}
-	if c.CA != "" {
-		file = c.CA
-		if err := os.WriteFile(file, run.CertificatePEM(certificate), 0o600); err != nil {
-			return fmt.Errorf("certificate: %w", err)
-		}
 	}
 
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
@@ -97,13 +90,13 @@ func (c *webhooksListenCommand) serve(ctx context.Context, out io.Writer, listen
 // listening is the first line of JSON.
 type listening struct {
 	URL string `json:"url"`
-	CA  string `json:"ca"` // the certificate's file
+	CA  string `json:"ca"` // the file of the certificate and its key
 }
 
 func (l listening) lines() []string {
 	return []string{
 		"Listening on " + l.URL,
-		"The certificate is in " + l.CA + ".",
+		"The certificate, with its key, is in " + l.CA + ".",
 		"Set CALLBOARD_WEBHOOK_CA_FILE to it and CALLBOARD_WEBHOOK_ALLOW_NETWORKS to the network of this address where the program webhooks runs.",
 	}
 }

@@ -67,15 +67,10 @@ func (p *pools) close() {
 	}
 }
 
-// session returns settings with the live generation in the search path. The keepalives make the server notice within seconds that the
-// host of a session has disappeared, and release the session's locks.
+// session returns settings with the live generation in the search path.
 func session(additional map[string]string) map[string]string {
-	settings := map[string]string{
-		"search_path":             "projection",
-		"tcp_keepalives_idle":     "5",
-		"tcp_keepalives_interval": "2",
-		"tcp_keepalives_count":    "3",
-	}
+	settings := connection.KeepAlive()
+	settings["search_path"] = "projection"
 	maps.Copy(settings, additional)
 	return settings
 }

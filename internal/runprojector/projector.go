@@ -55,6 +55,8 @@ type Config struct {
 //	pools ──┘
 func Run(ctx context.Context, c Config) error {
 	defer func() { _ = c.Admin.Close() }() // where no actor has served it
+
+	// What is closed last is opened first.
 	nats, err := connection.NewNATS(c.NATS)
 	if err != nil {
 		return err
@@ -72,6 +74,8 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer pools.close()
+
+	// The actors of the program.
 	p, err := projector.New(projector.Config{
 		JetStream: nats.JetStream, Stream: c.Stream, Database: pools.batches, Control: pools.control, Partitions: c.Partitions,
 		Log: c.Log, Metrics: registry, Tracer: traces.Tracer(),
@@ -91,6 +95,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("console: %w", err)
 	}
+
 	stack, ctx := run.NewStack(ctx)
 	stack.Go(ctx, "nats", nats.Run)
 	stack.Go(ctx, "projector", p.Run)

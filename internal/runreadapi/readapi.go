@@ -82,6 +82,8 @@ func Run(ctx context.Context, c Config) error {
 		_ = c.Public.Close()
 		_ = c.Admin.Close()
 	}()
+
+	// What is closed last is opened first.
 	nats, budgets, err := connectNATS(c.NATS)
 	if err != nil {
 		return err
@@ -99,6 +101,8 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer pools.close()
+
+	// The actors of the program, and the handler of requests.
 	limiter, err := limit.New(limit.Config{
 		JetStream: budgets.JetStream, Report: limit.ReportPerMinute, Standard: limit.StandardPerMinute, Premium: c.Premium,
 		Timeout: c.LimiterTimeout, Log: c.Log, Metrics: registry,
@@ -123,6 +127,8 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("freshness: %w", err)
 	}
+
+	// The public listener bounds connections of clients that have sent no key yet.
 	server := publicServer()
 	public := run.LimitConnections(c.Public, server, maxConnections)
 	if err := registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -130,6 +136,8 @@ func Run(ctx context.Context, c Config) error {
 	}, func() float64 { return float64(public.Connections()) })); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
+
+	// Actors are stopped in the reverse order: the drain first, so that the public listener goes on until it is over.
 	stack, running := run.NewStack(ctx)
 	server.Handler = run.CloseConnections(running, traces.Handler(handler))
 	stack.Go(running, "nats", nats.Run)

@@ -75,6 +75,8 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+
+	// What is closed last is opened first.
 	nats, err := connection.NewNATS(c.NATS)
 	if err != nil {
 		return err
@@ -98,6 +100,7 @@ func Run(ctx context.Context, c Config) error {
 		}),
 		Timeout: c.Timeout, Days: c.Retention.Days, Log: c.Log, Metrics: registry,
 	})
+
 	stack, ctx := run.NewStack(ctx)
 	stack.Go(ctx, "nats", nats.Run)
 	stack.Go(ctx, "sender", sender.Run)
@@ -139,20 +142,13 @@ func readRoots(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// session returns settings that make every plan use the indexes, also of tables whose statistics are old: deliveries
-// come and go. The keepalives make the server notice within seconds that the host of a session has disappeared, and
-// release its locks. A sender that is frozen in a transaction loses its row locks before its leases end.
+// session returns settings that make every plan use the indexes, also of tables whose statistics are old: deliveries come and go. A sender
+// that is frozen in a transaction loses its row locks before its leases end.
 func session(additional map[string]string) map[string]string {
-	settings := map[string]string{
-		"enable_seqscan":          "off",
-		"enable_bitmapscan":       "off",
-		"jit":                     "off",
-		"tcp_keepalives_idle":     "5",
-		"tcp_keepalives_interval": "2",
-		"tcp_keepalives_count":    "3",
-
-		"idle_in_transaction_session_timeout": "5s",
-	}
+	settings := connection.KeepAlive()
+	maps.Copy(settings, map[string]string{
+		"enable_seqscan": "off", "enable_bitmapscan": "off", "jit": "off", "idle_in_transaction_session_timeout": "5s",
+	})
 	maps.Copy(settings, additional)
 	return settings
 }

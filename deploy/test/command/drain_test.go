@@ -21,13 +21,13 @@ func TestReadapi_Drain(t *testing.T) {
 	reader := f.startReader(map[string]string{"CALLBOARD_DRAIN": "20s", "CALLBOARD_PREMIUM_PER_MINUTE": premium})
 	key := issueKey(t, f.operator(), systemID, "--name", "load", "--scopes", "calls:read", "--tier", "premium")
 	load := startLoad(t, key.Key, reader.base+"/customer/phone-systems")
-	load.AwaitAnswers(100)
+	load.awaitAnswers(100)
 	reader.Signal(syscall.SIGTERM)
 	eventstest.Eventually(t, "the reader is not ready", func() bool {
 		status, body := get(t, reader.admin+"/readyz", "")
 		return status == http.StatusServiceUnavailable && strings.Contains(string(body), "stopping")
 	})
-	answers := load.Stop()
+	answers := load.end()
 	if code := reader.Wait(3 * time.Minute); code != 0 {
 		t.Errorf("exit code = %d, want 0", code)
 	}

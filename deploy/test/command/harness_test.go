@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -266,12 +265,6 @@ func (f *fleet) exec(sql string, parameters ...any) {
 func (f *fleet) queryText(query string) string {
 	f.Helper()
 	return schematest.QueryOne[string](f, f.pool, query)
-}
-
-// startLoad starts clients that request URLs in turn.
-func startLoad(tb testing.TB, key string, urls ...string) *programtest.Load {
-	tb.Helper()
-	return programtest.StartLoad(tb, 4, 5*time.Millisecond, []string{key}, urls)
 }
 
 type keyWithID struct{ ID, Key string }

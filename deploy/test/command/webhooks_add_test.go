@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +23,7 @@ type sending struct {
 func newSending(t *testing.T) *sending {
 	t.Helper()
 	f := newWebhooksFixture(t)
-	s := &sending{webhooksFixture: f, listener: startListener(t, nil, "--ca", filepath.Join(t.TempDir(), "ca.pem"))}
+	s := &sending{webhooksFixture: f, listener: startListener(t, nil)}
 	s.operator["CALLBOARD_WEBHOOK_ALLOW_NETWORKS"] = "127.0.0.0/8"
 	s.startProjector()
 	s.sender = s.startSender()

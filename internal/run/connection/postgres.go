@@ -203,6 +203,12 @@ func registerPool(registry prometheus.Registerer, name string, pool *pgxpool.Poo
 	return nil
 }
 
+// KeepAlive are settings of a session by which the server notices within seconds that the session's host has disappeared, and releases its
+// locks.
+func KeepAlive() map[string]string {
+	return map[string]string{"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3"}
+}
+
 // ReaderSettings returns the settings of a reader's sessions, and additional ones. A plan must not depend on what the planner knows about
 // the tables: it would prefer a bitmap scan and a sort to the index that has a page in order. A scan that can't be avoided costs so much
 // under enable_seqscan = off that it would be compiled.

@@ -1,4 +1,4 @@
-package programtest
+package command_test
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 	"callboard/events/eventstest"
 )
 
-// Load is clients that request URLs in turn, each of which must be answered with 200. Half of them keep their connections, half open one
+// load is clients that request URLs in turn, each of which must be answered with 200. Half of them keep their connections, half open one
 // for each request.
-type Load struct {
+type load struct {
 	testing.TB
-	keys    []string
+	key     string
 	urls    []string
 	stop    func() // and waits for the last answers; the end of the test calls it too
 	stopped chan struct{}
@@ -27,10 +27,11 @@ type Load struct {
 	failures []string
 }
 
-// StartLoad starts clients, each of which makes a request at every interval. The keys take turns.
-func StartLoad(tb testing.TB, clients int, interval time.Duration, keys, urls []string) *Load {
+// startLoad starts clients with a key, which request the URLs in turn, each 200 times a second.
+func startLoad(tb testing.TB, key string, urls ...string) *load {
 	tb.Helper()
-	l := &Load{TB: tb, keys: keys, urls: urls, stopped: make(chan struct{})}
+	const clients, interval = 4, 5 * time.Millisecond
+	l := &load{TB: tb, key: key, urls: urls, stopped: make(chan struct{})}
 	var running sync.WaitGroup
 	for i := range clients {
 		running.Go(func() { l.run(&http.Transport{DisableKeepAlives: i%2 == 1}, interval) })
@@ -43,7 +44,7 @@ func StartLoad(tb testing.TB, clients int, interval time.Duration, keys, urls []
 	return l
 }
 
-func (l *Load) run(transport *http.Transport, interval time.Duration) {
+func (l *load) run(transport *http.Transport, interval time.Duration) {
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: time.Minute}
 	tick := time.NewTicker(interval)
@@ -63,13 +64,13 @@ func (l *Load) run(transport *http.Transport, interval time.Duration) {
 }
 
 // request returns an error unless the status is 200. Its context is not the test's, since a request may outlast a failed test.
-func (l *Load) request(client *http.Client, n int) error {
+func (l *load) request(client *http.Client, n int) error {
 	url := l.urls[n%len(l.urls)]
 	request, err := http.NewRequestWithContext(context.WithoutCancel(l.Context()), http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
-	request.Header.Set("X-API-Key", l.keys[n%len(l.keys)])
+	request.Header.Set("X-API-Key", l.key)
 	response, err := client.Do(request)
 	if err != nil {
 		return err
@@ -86,15 +87,15 @@ func (l *Load) request(client *http.Client, n int) error {
 	return nil
 }
 
-// AwaitAnswers waits for a number of further answers.
-func (l *Load) AwaitAnswers(n int64) {
+// awaitAnswers waits for a number of further answers.
+func (l *load) awaitAnswers(n int64) {
 	l.Helper()
 	before := l.answers.Load()
 	eventstest.Eventually(l, "more answers", func() bool { return l.answers.Load() >= before+n })
 }
 
-// Stop stops the clients, waits for their last answers, and returns how many there were. The test fails if a request failed.
-func (l *Load) Stop() int64 {
+// end stops the clients, waits for their last answers, and returns how many there were. The test fails if a request failed.
+func (l *load) end() int64 {
 	l.Helper()
 	l.stop()
 	if n := len(l.failures); n > 0 {
