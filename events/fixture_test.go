@@ -12,11 +12,10 @@ import (
 
 	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/events/eventstest/leaks"
 )
 
 func TestMain(m *testing.M) {
-	leaks.Run(m, eventstest.IgnoreObjectStoreWatcher(), eventstest.IgnoreSourceRemoval())
+	eventstest.RunAndFindLeaks(m, eventstest.IgnoreObjectStoreWatcher(), eventstest.IgnoreSourceRemoval())
 }
 
 // fixtureNames returns the names of the recorded bodies: <entity>.changed, <entity>.deleted and <entity>.<variant>.changed.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"callboard/events/journal"
+	"callboard/events"
 	"callboard/projector/retry"
 	"callboard/projector/store"
 )
@@ -17,7 +17,7 @@ const journalInterval = 30 * time.Second
 // session begins with it.
 type journalActor struct {
 	projector *Projector
-	reader    journal.Reader
+	reader    events.KeyEndReader
 	timeline  bool   // recorded
 	lastError string // the text of the latest error; empty after a success
 }
@@ -49,7 +49,7 @@ func (a *journalActor) read(ctx context.Context) error {
 	if err := withApplyTimeout(ctx, a.recordTimeline); err != nil {
 		return err
 	}
-	unreadable, err := a.reader.Read(ctx, a.projector.config.JetStream, func(entries []journal.Entry) error {
+	unreadable, err := a.reader.Read(ctx, a.projector.config.JetStream, func(entries []events.KeyEnd) error {
 		return withApplyTimeout(ctx, func(ctx context.Context) error { return a.withdraw(ctx, entries) })
 	})
 	a.projector.metrics.journalRead(err == nil)
@@ -80,7 +80,7 @@ func (a *journalActor) recordTimeline(ctx context.Context) error {
 	return nil
 }
 
-func (a *journalActor) withdraw(ctx context.Context, entries []journal.Entry) error {
+func (a *journalActor) withdraw(ctx context.Context, entries []events.KeyEnd) error {
 	list := make([]store.Withdrawal, len(entries))
 	for i, e := range entries {
 		list[i] = store.Withdrawal{Key: e.ID, RevokedAt: e.RevokedAt, ExpiresAt: e.ExpiresAt}

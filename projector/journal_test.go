@@ -10,7 +10,6 @@ import (
 
 	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/events/journal"
 	"callboard/projector/projectortest"
 )
 
@@ -37,7 +36,7 @@ func TestProjector_EndsKeysOfTheJournal(t *testing.T) {
 	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
 	h.Exec("update access.key set revoked_at = $2 where id = $1", known, at)
 	for _, id := range []uuid.UUID{lost, known} {
-		if err := journal.Publish(t.Context(), h.JetStream, journal.Entry{ID: id, RevokedAt: &at}); err != nil {
+		if err := events.PublishKeyEnd(t.Context(), h.JetStream, events.KeyEnd{ID: id, RevokedAt: &at}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +59,7 @@ func TestProjector_EndsKeysOfTheJournal(t *testing.T) {
 func TestProjector_WithoutAJournal(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	if err := h.JetStream.DeleteStream(t.Context(), journal.StreamName); err != nil {
+	if err := h.JetStream.DeleteStream(t.Context(), events.KeyStream); err != nil {
 		t.Fatal(err)
 	}
 	var log eventstest.LogBuffer
@@ -73,11 +72,11 @@ func TestProjector_WithoutAJournal(t *testing.T) {
 	if got := eventstest.Metric(t, registry, readable); got != 0 {
 		t.Errorf("%s without a journal = %v, want 0", readable, got)
 	}
-	if _, err := h.JetStream.CreateStream(t.Context(), journal.StreamConfig(1)); err != nil {
+	if _, err := h.JetStream.CreateStream(t.Context(), events.KeyStreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}
 	key, now := h.insertKey(), time.Now()
-	if err := journal.Publish(t.Context(), h.JetStream, journal.Entry{ID: key, RevokedAt: &now}); err != nil {
+	if err := events.PublishKeyEnd(t.Context(), h.JetStream, events.KeyEnd{ID: key, RevokedAt: &now}); err != nil {
 		t.Fatal(err)
 	}
 	eventstest.Eventually(t, "the key is revoked", func() bool { return h.revokedAt(key) != nil })
@@ -95,7 +94,7 @@ func TestProjector_AnotherTimeline(t *testing.T) {
 	eventstest.Eventually(t, "the timeline is recorded", func() bool { return timeline() > 0 })
 	current := timeline()
 	key, now := h.insertKey(), time.Now()
-	if err := journal.Publish(t.Context(), h.JetStream, journal.Entry{ID: key, RevokedAt: &now}); err != nil {
+	if err := events.PublishKeyEnd(t.Context(), h.JetStream, events.KeyEnd{ID: key, RevokedAt: &now}); err != nil {
 		t.Fatal(err)
 	}
 	stop()
@@ -117,7 +116,7 @@ func TestProjector_ReadsTheJournalAgainAfterALostSession(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	key, now := h.insertKey(), time.Now()
-	if err := journal.Publish(t.Context(), h.JetStream, journal.Entry{ID: key, RevokedAt: &now}); err != nil {
+	if err := events.PublishKeyEnd(t.Context(), h.JetStream, events.KeyEnd{ID: key, RevokedAt: &now}); err != nil {
 		t.Fatal(err)
 	}
 	h.StartProjector()

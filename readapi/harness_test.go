@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"callboard/events/audit"
+	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/internal/run/connection"
 	"callboard/readapi/access"
@@ -104,7 +104,7 @@ func (h *harness) restart() {
 func newJetStream(tb testing.TB) jetstream.JetStream {
 	tb.Helper()
 	js := eventstest.JetStream(tb, eventstest.NewServer(tb).URL())
-	if _, err := js.CreateStream(tb.Context(), audit.StreamConfig(1)); err != nil {
+	if _, err := js.CreateStream(tb.Context(), events.AuditStreamConfig(1)); err != nil {
 		tb.Fatal(err)
 	}
 	return js

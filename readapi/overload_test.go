@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"callboard/events/audit"
+	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/internal/run"
 	"callboard/readapi/access"
@@ -124,7 +124,7 @@ func stoppableAudit(t *testing.T) (*auditqueue.Queue, func() map[audited]int64) 
 	stop := eventstest.Run(t, q.Run)
 	return q, func() map[audited]int64 {
 		stop()
-		stream, err := js.Stream(t.Context(), audit.StreamName)
+		stream, err := js.Stream(t.Context(), events.AuditStream)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func stoppableAudit(t *testing.T) (*auditqueue.Queue, func() map[audited]int64) 
 			if err != nil {
 				t.Fatal(err)
 			}
-			list, err := audit.Decode(m.Data)
+			list, err := events.DecodeAudit(m.Data)
 			if err != nil {
 				t.Fatal(err)
 			}

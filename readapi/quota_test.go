@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
-	"callboard/events/audit"
+	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
 	"callboard/readapi/limit"
@@ -106,7 +106,7 @@ func TestAudit_QueueFull(t *testing.T) {
 		}
 	}
 	h.expectCode("another lineage", h.get("/customer/phone-systems", withKey(other)), "")
-	if _, err := js.CreateStream(t.Context(), audit.StreamConfig(1)); err != nil {
+	if _, err := js.CreateStream(t.Context(), events.AuditStreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}
 	eventstest.Eventually(t, "a request that the audit queue accepts", func() bool {
@@ -117,7 +117,7 @@ func TestAudit_QueueFull(t *testing.T) {
 	}
 	h.expectCode("revoked key", h.get("/customer/phone-systems", withKey(key)), unauthenticated)
 	byStatus := make(map[int]int64)
-	for _, e := range auditEntries(t, js, func(all []audit.Entry) bool { return requests(all, http.StatusOK) >= 4 }) {
+	for _, e := range auditEntries(t, js, func(all []events.AuditEntry) bool { return requests(all, http.StatusOK) >= 4 }) {
 		byStatus[e.Status] += e.Requests()
 	}
 	if byStatus[http.StatusOK] != 4 || byStatus[http.StatusServiceUnavailable] == 0 || byStatus[http.StatusUnauthorized] > 1 {
@@ -156,7 +156,7 @@ func TestAudit_Entries(t *testing.T) {
 		"malformed listPhones 400 VALIDATION_FAILED 192.0.2.1",
 		"proxied listAccessiblePhoneSystems 200  203.0.113.7", "limited listAccessiblePhoneSystems 429 RATE_LIMITED 192.0.2.1",
 	}
-	got := auditEntries(t, js, func(all []audit.Entry) bool { return len(all) >= len(want) })
+	got := auditEntries(t, js, func(all []events.AuditEntry) bool { return len(all) >= len(want) })
 	if len(got) != len(want) {
 		t.Fatalf("entries = %d, want %d", len(got), len(want))
 	}
@@ -175,7 +175,7 @@ func TestAudit_Entries(t *testing.T) {
 }
 
 // requests returns how many requests got a status.
-func requests(entries []audit.Entry, status int) (count int64) {
+func requests(entries []events.AuditEntry, status int) (count int64) {
 	for _, e := range entries {
 		if e.Status == status {
 			count += e.Requests()
@@ -185,9 +185,9 @@ func requests(entries []audit.Entry, status int) (count int64) {
 }
 
 // auditEntries reads messages of the audit stream until their entries are enough.
-func auditEntries(t *testing.T, js jetstream.JetStream, enough func([]audit.Entry) bool) (all []audit.Entry) {
+func auditEntries(t *testing.T, js jetstream.JetStream, enough func([]events.AuditEntry) bool) (all []events.AuditEntry) {
 	t.Helper()
-	consumer, err := js.CreateConsumer(t.Context(), audit.StreamName, jetstream.ConsumerConfig{
+	consumer, err := js.CreateConsumer(t.Context(), events.AuditStream, jetstream.ConsumerConfig{
 		AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: time.Hour,
 	})
 	if err != nil {
@@ -198,7 +198,7 @@ func auditEntries(t *testing.T, js jetstream.JetStream, enough func([]audit.Entr
 		if err != nil {
 			t.Fatalf("entries = %d, want more: %v", len(all), err)
 		}
-		list, err := audit.Decode(m.Data())
+		list, err := events.DecodeAudit(m.Data())
 		if err != nil {
 			t.Fatal(err)
 		}

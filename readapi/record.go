@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/rs/zerolog"
 
-	"callboard/events/audit"
+	"callboard/events"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
 	"callboard/readapi/auditqueue"
@@ -159,8 +159,8 @@ func (s *service) record(r *http.Request, x *exchange, out *reply, status int, e
 }
 
 // auditEntry is the request's entry in the audit.
-func (x *exchange) auditEntry(status int, err error) audit.Entry {
-	entry := audit.Entry{
+func (x *exchange) auditEntry(status int, err error) events.AuditEntry {
+	entry := events.AuditEntry{
 		At: x.start, KeyID: x.keyID, Operation: cmp.Or(x.operation, noOperation),
 		System: uuid.NullUUID{UUID: x.system, Valid: x.system != uuid.Nil},
 		Status: status, Address: x.client, RequestID: x.requestID,

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"callboard/events"
-	"callboard/events/audit"
-	"callboard/events/snapshot"
 )
 
 const (
@@ -58,14 +56,14 @@ type backupStream struct {
 	Last     uint64    `json:"lastSequence"`
 	LastAt   time.Time `json:"lastTime"` // of the message at Last
 	backupFile
-	snapshot.Stream
+	events.Snapshot
 }
 
 // streamNames returns the streams of a backup, that of events first. The stream of audit entries has those that are not stored yet.
 func (c backupConfig) streamNames() []string {
 	names := []string{c.Stream, bucketStream}
 	if c.Audit {
-		names = append(names, audit.StreamName)
+		names = append(names, events.AuditStream)
 	}
 	return names
 }

@@ -9,9 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/events/audit"
-	"callboard/events/journal"
-	"callboard/events/snapshot"
+	"callboard/events"
 	"callboard/schema"
 )
 
@@ -125,11 +123,11 @@ func (c restoreConfig) findTarget(ctx context.Context, s backupStream) (restoreT
 	}
 	t.running = running.CachedInfo()
 	t.last = t.running.State.LastSeq
-	if t.last == 0 || snapshot.Unfinished(t.running.Config) {
+	if t.last == 0 || events.UnfinishedRestore(t.running.Config) {
 		return t, nil // it is replaced
 	}
 	t.exists = true
-	if s.Name == audit.StreamName {
+	if s.Name == events.AuditStream {
 		return t, nil // its messages come and go
 	}
 	if t.running.Created.Equal(s.Created) && t.last >= s.Last {
@@ -155,7 +153,7 @@ func (c restoreConfig) restoreStream(ctx context.Context, t *restoreTarget) erro
 			return fmt.Errorf("delete the empty or unfinished stream %s: %w", t.Name, err)
 		}
 	}
-	stream := t.backupStream.Stream
+	stream := t.backupStream.Snapshot
 	if c.Replicas > 0 {
 		var err error
 		if stream, err = stream.WithReplicas(c.Replicas); err != nil {
@@ -163,7 +161,7 @@ func (c restoreConfig) restoreStream(ctx context.Context, t *restoreTarget) erro
 		}
 	}
 	err := readBackupFile(ctx, c.Path, t.backupFile, "restoring stream "+t.Name, c.Progress, func(r io.Reader) error {
-		return snapshot.Restore(ctx, c.NATS.Conn(), t.Name, stream, r)
+		return events.RestoreSnapshot(ctx, c.NATS.Conn(), t.Name, stream, r)
 	})
 	if err != nil {
 		return err
@@ -174,7 +172,7 @@ func (c restoreConfig) restoreStream(ctx context.Context, t *restoreTarget) erro
 	}
 	t.running = restored.CachedInfo()
 	t.last = t.running.State.LastSeq
-	if t.last != t.Last || t.running.State.Msgs != t.Messages && t.Name != audit.StreamName { // audit entries become too old
+	if t.last != t.Last || t.running.State.Msgs != t.Messages && t.Name != events.AuditStream { // audit entries become too old
 		return fmt.Errorf("stream %s: %d messages up to %d were restored, want %d up to %d", t.Name, t.running.State.Msgs, t.last, t.Messages, t.Last)
 	}
 	return nil
@@ -214,8 +212,8 @@ func (c restoreConfig) load(ctx context.Context, done *restoredBackup) error {
 // endKeysOfJournal ends the keys that the stream of key revocations and expiries shows as ended. A stream that is missing shows none: the list
 // is for that.
 func (c restoreConfig) endKeysOfJournal(ctx context.Context, load *schema.Load) (ended []schema.KeyState, err error) {
-	var reader journal.Reader
-	_, err = reader.Read(ctx, c.NATS, func(entries []journal.Entry) error {
+	var reader events.KeyEndReader
+	_, err = reader.Read(ctx, c.NATS, func(entries []events.KeyEnd) error {
 		states := make([]schema.KeyState, len(entries))
 		for i, e := range entries {
 			states[i] = schema.KeyState{ID: e.ID, RevokedAt: e.RevokedAt, ExpiresAt: e.ExpiresAt}
@@ -224,7 +222,7 @@ func (c restoreConfig) endKeysOfJournal(ctx context.Context, load *schema.Load) 
 		ended = append(ended, part...)
 		return err
 	})
-	if err != nil && !errors.Is(err, journal.ErrMissing) {
+	if err != nil && !errors.Is(err, events.ErrNoKeyStream) {
 		return nil, err
 	}
 	return ended, nil

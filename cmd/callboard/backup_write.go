@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/events/snapshot"
+	"callboard/events"
 	"callboard/schema"
 )
 
@@ -135,7 +135,7 @@ func (c backupConfig) copyStreams(ctx context.Context, dir string, m *backupMani
 func (c backupConfig) copyStream(ctx context.Context, dir string, info *jetstream.StreamInfo) (s backupStream, err error) {
 	s = backupStream{Name: info.Config.Name, Created: info.Created}
 	s.backupFile, err = writeBackupFile(dir, s.Name+".snapshot", "stream "+s.Name, c.Progress, func(w io.Writer) (err error) {
-		s.Stream, err = snapshot.Save(ctx, c.NATS.Conn(), s.Name, w)
+		s.Snapshot, err = events.SaveSnapshot(ctx, c.NATS.Conn(), s.Name, w)
 		return err
 	})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"callboard/events/audit"
+	"callboard/events"
 	"callboard/projector/deadletter"
 )
 
@@ -82,7 +82,7 @@ func detailRows(l deadletter.Detail) [][]string {
 // streamText is the identity of the stream of events, or the name of the stream of audit entries.
 func streamText(l deadletter.DeadLetter) string {
 	if l.Audit() {
-		return audit.StreamName
+		return events.AuditStream
 	}
 	return l.Stream.UUID.String()
 }

@@ -13,8 +13,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/events"
-	"callboard/events/audit"
-	"callboard/events/journal"
 	"callboard/events/sample"
 	"callboard/internal/run"
 	"callboard/internal/run/connection"
@@ -177,8 +175,8 @@ func (i *devInstance) createStreams(ctx context.Context) error {
 		func() (bool, error) {
 			return events.EnsureStream(ctx, js, events.StreamConfig(events.StreamName, events.DefaultPartitions, 1))
 		},
-		func() (bool, error) { return events.EnsureStream(ctx, js, journal.StreamConfig(1)) },
-		func() (bool, error) { return events.EnsureStream(ctx, js, audit.StreamConfig(1)) },
+		func() (bool, error) { return events.EnsureStream(ctx, js, events.KeyStreamConfig(1)) },
+		func() (bool, error) { return events.EnsureStream(ctx, js, events.AuditStreamConfig(1)) },
 	} {
 		if _, err := ensure(); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/events/journal"
+	"callboard/events"
 	"callboard/internal/run"
 	"callboard/internal/run/setting"
 	"callboard/readapi/access"
@@ -191,7 +191,7 @@ func (c *keysRollCommand) Run(ctx context.Context, streams run.Streams) error {
 		if recorded != nil {
 			recorded = fmt.Errorf("the key is rolled in the database, but that is not recorded in stream %s: %w\n"+
 				"A failover of PostgreSQL can make the old key live longer again: run 'callboard keys revoke %s' once the new key is in use",
-				journal.StreamName, interrupted(ctx, recorded), rolled.Old.ID)
+				events.KeyStream, interrupted(ctx, recorded), rolled.Old.ID)
 		}
 		return errors.Join(c.printSecret(streams.Out, key, key.lines(), lostKey(key.ID)+"\n"+key.oldKey()), recorded)
 	})
@@ -213,7 +213,7 @@ func (c *keysRevokeCommand) Run(ctx context.Context, streams run.Streams) error 
 		}
 		if err := recordEnd(ctx, c.NATS, keyRegistry(pool), key.Record); err != nil {
 			return fmt.Errorf("the key is revoked in the database, but that is not recorded in stream %s: %w\n"+
-				"Run the command again. Until then the key can work again after a failover of PostgreSQL", journal.StreamName, interrupted(ctx, err))
+				"Run the command again. Until then the key can work again after a failover of PostgreSQL", events.KeyStream, interrupted(ctx, err))
 		}
 		return c.print(streams.Out, key, revokedLines(key)...)
 	})
@@ -258,9 +258,9 @@ const maxEnds = 10
 // key earlier, and its entry must not be replaced by this one. And the database may have failed over to a standby that lacks the end, after
 // the projector had read the journal.
 func publishEnd(ctx context.Context, js jetstream.JetStream, registry *access.Registry, key access.Record) error {
-	end := journal.Entry{ID: key.ID, RevokedAt: key.RevokedAt, ExpiresAt: key.ExpiresAt}
+	end := events.KeyEnd{ID: key.ID, RevokedAt: key.RevokedAt, ExpiresAt: key.ExpiresAt}
 	for range maxEnds {
-		if err := journal.Publish(ctx, js, end); err != nil {
+		if err := events.PublishKeyEnd(ctx, js, end); err != nil {
 			return err
 		}
 		now, err := registry.Withdraw(ctx, end.ID, end.RevokedAt, end.ExpiresAt)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/events/journal"
 	"callboard/readapi/access"
 	"callboard/schema/schematest"
 )
@@ -19,7 +19,7 @@ func TestPublishEnd(t *testing.T) {
 	database := schematest.New(t)
 	owner, registry := database.Pool(t), keyRegistry(database.RolePool(t, "callboard_operator"))
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	if _, err := js.CreateStream(t.Context(), journal.StreamConfig(1)); err != nil {
+	if _, err := js.CreateStream(t.Context(), events.KeyStreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}
 	pepper, err := access.NewPepper(bytes.Repeat([]byte("p"), 32))
@@ -49,9 +49,9 @@ func TestPublishEnd(t *testing.T) {
 		if err := publishEnd(t.Context(), js, registry, c.command); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		want := journal.Entry{ID: c.command.ID, RevokedAt: c.want.RevokedAt, ExpiresAt: c.want.ExpiresAt}
-		var entry journal.Entry
-		if _, err := new(journal.Reader).Read(t.Context(), js, func(list []journal.Entry) error {
+		want := events.KeyEnd{ID: c.command.ID, RevokedAt: c.want.RevokedAt, ExpiresAt: c.want.ExpiresAt}
+		var entry events.KeyEnd
+		if _, err := new(events.KeyEndReader).Read(t.Context(), js, func(list []events.KeyEnd) error {
 			for _, e := range list {
 				if e.ID == key.ID {
 					entry = e
@@ -62,7 +62,7 @@ func TestPublishEnd(t *testing.T) {
 			t.Errorf("%s: entry = %+v, error = %v, want %+v", name, entry, err, want)
 		}
 		shown, err := registry.Show(t.Context(), c.command.ID)
-		if got := (journal.Entry{ID: shown.ID, RevokedAt: shown.RevokedAt, ExpiresAt: shown.ExpiresAt}); err != nil || !got.Same(want) {
+		if got := (events.KeyEnd{ID: shown.ID, RevokedAt: shown.RevokedAt, ExpiresAt: shown.ExpiresAt}); err != nil || !got.Same(want) {
 			t.Errorf("%s: key = %+v, error = %v, want %+v", name, got, err, want)
 		}
 	}

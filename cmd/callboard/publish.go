@@ -11,7 +11,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
-	"callboard/events/ndjson"
 	"callboard/events/sample"
 	"callboard/internal/run"
 	"callboard/internal/run/setting"
@@ -73,9 +72,9 @@ type linePublisher struct {
 func (p *linePublisher) publish(ctx context.Context, input io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	lines := ndjson.Read(ctx, input, publishSource)
+	lines := events.ReadLines(ctx, input, publishSource)
 	for {
-		var first ndjson.Line
+		var first events.Line
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -98,7 +97,7 @@ func (p *linePublisher) publish(ctx context.Context, input io.Reader) error {
 const maxBatch = 1000
 
 // collectBatch returns the events of first and of the lines that are available without waiting, up to an invalid line or maxBatch.
-func collectBatch(first ndjson.Line, lines <-chan ndjson.Line) (batch []events.Event, invalid error) {
+func collectBatch(first events.Line, lines <-chan events.Line) (batch []events.Event, invalid error) {
 	for line := first; ; {
 		if line.Err != nil {
 			return batch, fmt.Errorf("line %d: %w", line.Number, line.Err)

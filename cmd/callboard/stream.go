@@ -11,8 +11,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
-	"callboard/events/audit"
-	"callboard/events/journal"
 	"callboard/internal/run"
 	"callboard/internal/run/setting"
 	"callboard/projector/retry"
@@ -85,7 +83,7 @@ func (c *streamCreateCommand) create(ctx context.Context, js jetstream.JetStream
 		config  jetstream.StreamConfig
 		created *bool
 	}{
-		{journal.StreamConfig(c.Replicas), &created.Keys}, {audit.StreamConfig(c.Replicas), &created.Audit},
+		{events.KeyStreamConfig(c.Replicas), &created.Keys}, {events.AuditStreamConfig(c.Replicas), &created.Audit},
 		{limit.StreamConfig(c.Replicas), &created.Limits},
 	} {
 		if err != nil {
@@ -142,8 +140,8 @@ func (c *streamCreateCommand) lines(created createdStreams) []string {
 	return []string{
 		fmt.Sprintf("Stream %s (partitions: %d, replicas: %d): %s.", c.Stream.Name, c.Partitions, c.Replicas, done),
 		fmt.Sprintf("Bucket %s: %s.", events.TranscriptBucket, createdOrExists(created.Bucket)),
-		fmt.Sprintf("Stream %s: %s.", journal.StreamName, createdOrExists(created.Keys)),
-		fmt.Sprintf("Stream %s: %s.", audit.StreamName, createdOrExists(created.Audit)),
+		fmt.Sprintf("Stream %s: %s.", events.KeyStream, createdOrExists(created.Keys)),
+		fmt.Sprintf("Stream %s: %s.", events.AuditStream, createdOrExists(created.Audit)),
 		fmt.Sprintf("Stream %s: %s.", limit.StreamName, createdOrExists(created.Limits)),
 	}
 }
@@ -244,10 +242,10 @@ type supportStream struct {
 func supportStreams() []supportStream {
 	return []supportStream{
 		{
-			name: journal.StreamName, missing: "revoked keys can work again after a failover of PostgreSQL",
-			fewerReplicas: "'callboard keys revoke' fails after it has revoked the key", faults: journal.CheckStream,
+			name: events.KeyStream, missing: "revoked keys can work again after a failover of PostgreSQL",
+			fewerReplicas: "'callboard keys revoke' fails after it has revoked the key", faults: events.CheckKeyStream,
 		},
-		{name: audit.StreamName, missing: "readers will soon refuse all requests", faults: audit.CheckStream},
+		{name: events.AuditStream, missing: "readers will soon refuse all requests", faults: events.CheckAuditStream},
 		{name: limit.StreamName, fewerReplicas: "readers refuse reports", faults: limitFaults},
 	}
 }

@@ -9,9 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
-	"callboard/events/audit"
 	"callboard/events/eventstest"
-	"callboard/events/journal"
 	"callboard/internal/run/setting"
 	"callboard/readapi/limit"
 )
@@ -119,7 +117,7 @@ func TestStreamCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkUnsafe(t, js, "max_age is set", "bucket PHONE_TRANSCRIPTS is missing", "stream KEYS is missing", "stream AUDIT_LOG is missing")
-	keys := journal.StreamConfig(1)
+	keys := events.KeyStreamConfig(1)
 	keys.MaxAge = 3 * time.Hour
 	if _, err := js.CreateStream(t.Context(), keys); err != nil {
 		t.Fatal(err)
@@ -129,7 +127,7 @@ func TestStreamCheck(t *testing.T) {
 	if _, err := js.CreateObjectStore(t.Context(), bucket); err != nil {
 		t.Fatal(err)
 	}
-	auditStream := audit.StreamConfig(1)
+	auditStream := events.AuditStreamConfig(1)
 	auditStream.MaxAge = 2 * time.Hour
 	if _, err := js.CreateStream(t.Context(), auditStream); err != nil {
 		t.Fatal(err)

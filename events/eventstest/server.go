@@ -17,8 +17,6 @@ import (
 	"go.uber.org/goleak"
 
 	"callboard/events"
-	"callboard/events/audit"
-	"callboard/events/journal"
 )
 
 // requestTimeout is how long a server may take to answer on a busy machine; the library allows 2 s. While servers of a cluster start, requests
@@ -223,7 +221,7 @@ func CreateReplicatedStream(tb testing.TB, js jetstream.JetStream, partitions, r
 		_, err := js.CreateObjectStore(ctx, events.BucketConfig(replicas))
 		return err
 	})
-	for _, config := range []jetstream.StreamConfig{journal.StreamConfig(replicas), audit.StreamConfig(replicas)} {
+	for _, config := range []jetstream.StreamConfig{events.KeyStreamConfig(replicas), events.AuditStreamConfig(replicas)} {
 		create("stream "+config.Name, func() error {
 			_, err := js.CreateStream(ctx, config)
 			return err

@@ -10,10 +10,10 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/events"
-	"callboard/events/eventstest/leaks"
+	"callboard/events/eventstest"
 )
 
-func TestMain(m *testing.M) { leaks.Run(m) }
+func TestMain(m *testing.M) { eventstest.RunAndFindLeaks(m) }
 
 // digest is the SHA-256 of all messages that a company publishes.
 func digest(t *testing.T, config Config) string {

@@ -11,11 +11,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"callboard/events/eventstest/leaks"
+	"callboard/events/eventstest"
 	"callboard/internal/run"
 )
 
-func TestMain(m *testing.M) { leaks.Run(m) }
+func TestMain(m *testing.M) { eventstest.RunAndFindLeaks(m) }
 
 // program fails as its flag says.
 type program struct {

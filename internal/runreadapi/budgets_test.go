@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"callboard/events/audit"
+	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/internal/runreadapi"
 	"callboard/readapi/access"
@@ -20,7 +20,7 @@ import (
 // their own. Requests for a phone system that is not covered use budgets too.
 func TestRun_ReadersShareBudgets(t *testing.T) {
 	database, nats := schematest.New(t), eventstest.NewServer(t)
-	if _, err := eventstest.JetStream(t, nats.URL()).CreateStream(t.Context(), audit.StreamConfig(1)); err != nil {
+	if _, err := eventstest.JetStream(t, nats.URL()).CreateStream(t.Context(), events.AuditStreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}
 	var readers []string

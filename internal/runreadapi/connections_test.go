@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rs/zerolog"
 
-	"callboard/events/audit"
+	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/internal/runreadapi"
 	"callboard/readapi/access"
@@ -48,7 +48,7 @@ func occupy(tb testing.TB, url string) (release func()) {
 func TestRun_NoConnectionsLeft(t *testing.T) {
 	database := schematest.NewWithSettings(t, map[string]string{"max_connections": "16", "superuser_reserved_connections": "6"})
 	server := eventstest.NewServer(t)
-	if _, err := eventstest.JetStream(t, server.URL()).CreateStream(t.Context(), audit.StreamConfig(1)); err != nil {
+	if _, err := eventstest.JetStream(t, server.URL()).CreateStream(t.Context(), events.AuditStreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}
 	c := config(t, server, database.RoleURL("callboard_reader"))

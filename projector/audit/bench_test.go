@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"callboard/events/audit"
+	"callboard/events"
 	writer "callboard/projector/audit"
 	"callboard/readapi/auditqueue"
 )
@@ -72,12 +72,12 @@ func BenchmarkWriter(b *testing.B) {
 }
 
 // benchmarkEntries returns entries of 300 keys within one day.
-func benchmarkEntries(from time.Time) []audit.Entry {
+func benchmarkEntries(from time.Time) []events.AuditEntry {
 	keys := make([]uuid.UUID, 300)
 	for i := range keys {
 		keys[i] = uuid.New()
 	}
-	list := make([]audit.Entry, *records)
+	list := make([]events.AuditEntry, *records)
 	for i := range list {
 		list[i] = newEntry(keys[i*7%len(keys)], from.Add(time.Duration(i)*time.Millisecond/10))
 		list[i].ID = uuid.Must(uuid.NewV7())

@@ -8,20 +8,19 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
-	"callboard/events/audit"
 )
 
 // delivery is a message with its decoded entries.
 type delivery struct {
 	jetstream.Msg
 	meta    *jetstream.MsgMetadata
-	entries []audit.Entry
+	entries []events.AuditEntry
 	reason  string // why it becomes a dead letter; empty if all entries are stored
 }
 
 // entry is an entry and the delivery that it belongs to.
 type entry struct {
-	audit.Entry
+	events.AuditEntry
 	delivery *delivery
 }
 
@@ -35,7 +34,7 @@ func decode(messages []jetstream.Msg) ([]delivery, error) {
 		deliveries[i] = delivery{Msg: m, meta: meta}
 		if copied := events.ServerHeader(m.Headers()); copied != "" {
 			deliveries[i].reason = "audit message: it is a copy of a message, with the header " + copied
-		} else if deliveries[i].entries, err = audit.Decode(m.Data()); err != nil {
+		} else if deliveries[i].entries, err = events.DecodeAudit(m.Data()); err != nil {
 			deliveries[i].reason = err.Error()
 		}
 		deliveries[i].removeImplausibleTimes()
@@ -53,7 +52,7 @@ const (
 // removeImplausibleTimes removes entries with a time outside the range. Every day of an entry becomes a table, so a message must not be
 // able to create thousands of them.
 func (d *delivery) removeImplausibleTimes() {
-	d.entries = slices.DeleteFunc(d.entries, func(e audit.Entry) bool {
+	d.entries = slices.DeleteFunc(d.entries, func(e events.AuditEntry) bool {
 		offset := e.At.Sub(d.meta.Timestamp)
 		if offset >= -maxBefore && offset <= maxAfter {
 			return false

@@ -7,11 +7,11 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"callboard/events/audit"
+	"callboard/events"
 )
 
 // PlainInserts returns how long a plain insert of the entries' rows takes, in transactions of the writer's size.
-func PlainInserts(ctx context.Context, pool *pgxpool.Pool, list []audit.Entry) (time.Duration, error) {
+func PlainInserts(ctx context.Context, pool *pgxpool.Pool, list []events.AuditEntry) (time.Duration, error) {
 	const insert = `insert into access.audit
 		select at, id, key_id, operation, system_id, status, code, address, request_id, count, last_at, last_request_id, addresses
 		from unnest($1::timestamptz[], $2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::smallint[], $7::text[], $8::inet[], $9::text[],

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"callboard/events/audit"
+	"callboard/events"
 	"callboard/events/eventstest"
 	writer "callboard/projector/audit"
 	"callboard/projector/projectortest"
@@ -39,7 +39,7 @@ func newHarness(tb testing.TB) *harness {
 func (h *harness) createStream() {
 	h.Helper()
 	var err error
-	if h.auditStream, err = h.JetStream.CreateStream(h.Context(), audit.StreamConfig(1)); err != nil {
+	if h.auditStream, err = h.JetStream.CreateStream(h.Context(), events.AuditStreamConfig(1)); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -72,13 +72,13 @@ func (h *harness) start(change ...func(*writer.Config)) (stop func()) {
 }
 
 // publish publishes entries as one message.
-func (h *harness) publish(entries ...audit.Entry) {
+func (h *harness) publish(entries ...events.AuditEntry) {
 	h.Helper()
-	message, err := audit.Encode(entries)
+	message, err := events.EncodeAudit(entries)
 	if err != nil {
 		h.Fatal(err)
 	}
-	h.PublishRaw(audit.Subject, nil, string(message))
+	h.PublishRaw(events.AuditSubject, nil, string(message))
 }
 
 // waitUntilStored waits until the position is at the stream's last message.
@@ -146,16 +146,16 @@ func (h *harness) metric(registry *prometheus.Registry, name string) float64 {
 	return eventstest.Metric(h, registry, "callboard_projector_audit_"+name)
 }
 
-func newEntry(key uuid.UUID, at time.Time) audit.Entry {
-	return audit.Entry{
+func newEntry(key uuid.UUID, at time.Time) events.AuditEntry {
+	return events.AuditEntry{
 		ID: uuid.New(), At: at.UTC().Truncate(time.Microsecond), KeyID: key, Operation: "listCallLogs", Status: 200, RequestID: "r",
 	}
 }
 
 // line returns an entry as a message of one line.
-func (h *harness) line(e audit.Entry) string {
+func (h *harness) line(e events.AuditEntry) string {
 	h.Helper()
-	message, err := audit.Encode([]audit.Entry{e})
+	message, err := events.EncodeAudit([]events.AuditEntry{e})
 	if err != nil {
 		h.Fatal(err)
 	}

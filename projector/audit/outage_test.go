@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/events/audit"
+	"callboard/events"
 	writer "callboard/projector/audit"
 	"callboard/schema/schematest"
 )
@@ -43,7 +43,7 @@ func TestWriter_WithoutDatabase(t *testing.T) {
 func TestWriter_WithoutStream(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	if err := h.JetStream.DeleteStream(t.Context(), audit.StreamName); err != nil {
+	if err := h.JetStream.DeleteStream(t.Context(), events.AuditStream); err != nil {
 		t.Fatal(err)
 	}
 	var js jetstream.JetStream

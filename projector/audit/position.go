@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/events/audit"
+	"callboard/events"
 )
 
 var (
@@ -105,7 +105,7 @@ func (w *Writer) findPosition(ctx context.Context) (jetstream.Stream, position, 
 	}
 	info := stream.CachedInfo()
 	if info.Cluster != nil && info.Cluster.Leader == "" {
-		return nil, position{}, fmt.Errorf("stream %s has no leader", audit.StreamName)
+		return nil, position{}, fmt.Errorf("stream %s has no leader", events.AuditStream)
 	}
 	first := position{sequence: max(info.State.FirstSeq, 1) - 1}
 	if !found {
@@ -117,7 +117,7 @@ func (w *Writer) findPosition(ctx context.Context) (jetstream.Stream, position, 
 	if err := movePosition(ctx, w.config.Database, recorded, first); err != nil {
 		return nil, position{}, err
 	}
-	w.config.Log.Warn().Str("stream", audit.StreamName).
+	w.config.Log.Warn().Str("stream", events.AuditStream).
 		Uint64("last_sequence", info.State.LastSeq).Uint64("position", recorded.sequence).
 		Msg("audit stream lacks the last stored message: its entries are stored from the first one")
 	return stream, first, nil
@@ -135,7 +135,7 @@ func has(ctx context.Context, stream jetstream.Stream, p position) (bool, error)
 	}
 	m, err := stream.GetMsg(ctx, p.sequence)
 	if err != nil {
-		return false, fmt.Errorf("message %d of stream %s: %w", p.sequence, audit.StreamName, err)
+		return false, fmt.Errorf("message %d of stream %s: %w", p.sequence, events.AuditStream, err)
 	}
 	return m.Time.Truncate(time.Microsecond).Equal(p.storedAt), nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"callboard/events/audit"
+	"callboard/events"
 	writer "callboard/projector/audit"
 	"callboard/projector/projectortest"
 	"callboard/schema/schematest"
@@ -105,7 +105,7 @@ func TestWriter_StreamIsCreatedAgain(t *testing.T) {
 	h.start()
 	ids := h.publishMany(3, h.noon)
 	h.waitUntilStored()
-	if err := h.JetStream.DeleteStream(t.Context(), audit.StreamName); err != nil {
+	if err := h.JetStream.DeleteStream(t.Context(), events.AuditStream); err != nil {
 		t.Fatal(err)
 	}
 	h.createStream()
@@ -142,7 +142,7 @@ func TestWriter_StreamIsCreatedAgainMeanwhile(t *testing.T) {
 	created := make(chan struct{})
 	h.start(func(c *writer.Config) {
 		c.JetStream = lateJetStream{c.JetStream, sync.OnceFunc(func() {
-			if err := h.JetStream.DeleteStream(t.Context(), audit.StreamName); err != nil {
+			if err := h.JetStream.DeleteStream(t.Context(), events.AuditStream); err != nil {
 				t.Error(err)
 			}
 			h.createStream()
@@ -238,10 +238,10 @@ func TestWriter_TwoAtOnce(t *testing.T) {
 		h.start(func(c *writer.Config) { c.Metrics = registry })
 	}
 
-	var recorded []audit.Entry
+	var recorded []events.AuditEntry
 	keys := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 	for range 100 {
-		message := make([]audit.Entry, 20)
+		message := make([]events.AuditEntry, 20)
 		for i := range message {
 			message[i] = newEntry(keys[i%len(keys)], time.Now())
 		}
@@ -259,7 +259,7 @@ func TestWriter_TwoAtOnce(t *testing.T) {
 }
 
 // requireStored compares the tables with the recorded entries.
-func (h *harness) requireStored(recorded []audit.Entry) {
+func (h *harness) requireStored(recorded []events.AuditEntry) {
 	h.Helper()
 	newest := make(map[uuid.UUID]time.Time)
 	want := make([]uuid.UUID, len(recorded))

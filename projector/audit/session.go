@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/events/audit"
+	"callboard/events"
 )
 
 const (
@@ -43,19 +43,19 @@ func (w *Writer) runSession(ctx context.Context) error {
 	}
 	s := &session{storage: newStorage(w), position: position}
 	if s.consumer, err = stream.CreateConsumer(ctx, consumerFrom(position)); err != nil {
-		return fmt.Errorf("consumer of stream %s: %w", audit.StreamName, err)
+		return fmt.Errorf("consumer of stream %s: %w", events.AuditStream, err)
 	}
 	defer s.deleteConsumer(ctx, stream)
 	return s.run(ctx)
 }
 
 func (w *Writer) findStream(ctx context.Context) (jetstream.Stream, error) {
-	stream, err := w.config.JetStream.Stream(ctx, audit.StreamName)
+	stream, err := w.config.JetStream.Stream(ctx, events.AuditStream)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return nil, fmt.Errorf("stream %s does not exist: run 'callboard stream create'", audit.StreamName)
+		return nil, fmt.Errorf("stream %s does not exist: run 'callboard stream create'", events.AuditStream)
 	case err != nil:
-		return nil, fmt.Errorf("stream %s: %w", audit.StreamName, err)
+		return nil, fmt.Errorf("stream %s: %w", events.AuditStream, err)
 	}
 	return stream, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"callboard/events/audit"
+	"callboard/events"
 	writer "callboard/projector/audit"
 	"callboard/projector/projectortest"
 	"callboard/schema/schematest"
@@ -106,7 +106,7 @@ func TestWriter_StoresBacklogInBatches(t *testing.T) {
 	h := newHarness(t)
 	const messages = 12
 	for range messages {
-		list := make([]audit.Entry, audit.MaxEntries)
+		list := make([]events.AuditEntry, events.MaxAuditEntries)
 		for i := range list {
 			list[i] = newEntry(uuid.New(), h.noon)
 		}
@@ -115,7 +115,7 @@ func TestWriter_StoresBacklogInBatches(t *testing.T) {
 	metrics := prometheus.NewRegistry()
 	h.start(func(c *writer.Config) { c.Metrics = metrics })
 	h.waitUntilStored()
-	const entries = messages * audit.MaxEntries
+	const entries = messages * events.MaxAuditEntries
 	h.eventually("the count of stored entries", func() bool { return h.metric(metrics, "stored_total") >= entries })
 	if stored, batches := h.metric(metrics, "stored_total"), h.metric(metrics, "batches_total"); stored != entries || batches < 2 {
 		t.Errorf("stored = %v in %v batches, want %d in at least 2", stored, batches, entries)
@@ -127,7 +127,7 @@ func TestWriter_LastUseIsTheNewest(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	key, other := uuid.New(), uuid.New()
-	at := func(key uuid.UUID, second int) audit.Entry {
+	at := func(key uuid.UUID, second int) events.AuditEntry {
 		e := newEntry(key, h.noon.Add(time.Duration(second)*time.Second))
 		e.Address = netip.AddrFrom4([4]byte{192, 0, 2, byte(second)})
 		return e
@@ -301,15 +301,15 @@ func TestWriter_ReopensDroppedDay(t *testing.T) {
 func TestWriter_UnreadableMessages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	valid := []audit.Entry{newEntry(uuid.New(), h.noon), newEntry(uuid.New(), h.noon.Add(time.Second))}
+	valid := []events.AuditEntry{newEntry(uuid.New(), h.noon), newEntry(uuid.New(), h.noon.Add(time.Second))}
 	h.publish(valid[0])
-	empty := h.PublishRaw(audit.Subject, nil, "")
-	sequence := h.PublishRaw(audit.Subject, nil, "hello\x00\xff")
-	message, err := audit.Encode([]audit.Entry{newEntry(uuid.New(), h.noon)})
+	empty := h.PublishRaw(events.AuditSubject, nil, "")
+	sequence := h.PublishRaw(events.AuditSubject, nil, "hello\x00\xff")
+	message, err := events.EncodeAudit([]events.AuditEntry{newEntry(uuid.New(), h.noon)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	copied := h.PublishRaw(audit.Subject, nats.Header{"Nats-Stream": {"OBJ_PHONE_TRANSCRIPTS"}}, string(message))
+	copied := h.PublishRaw(events.AuditSubject, nats.Header{"Nats-Stream": {"OBJ_PHONE_TRANSCRIPTS"}}, string(message))
 	h.publish(valid[1])
 	h.start()
 	h.waitUntilStored()
@@ -330,16 +330,16 @@ func TestWriter_UnreadableMessages(t *testing.T) {
 // If PostgreSQL refuses an entry, its message becomes a dead letter, and the other entries of the message and the batch are stored.
 func TestWriter_RefusedEntries(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(*audit.Entry){
-		"status":      func(e *audit.Entry) { e.Status = 1 << 40 },
-		"NUL in id":   func(e *audit.Entry) { e.RequestID = "a\x00b" },
-		"NUL in code": func(e *audit.Entry) { e.Code = "\x00" },
+	for name, spoil := range map[string]func(*events.AuditEntry){
+		"status":      func(e *events.AuditEntry) { e.Status = 1 << 40 },
+		"NUL in id":   func(e *events.AuditEntry) { e.RequestID = "a\x00b" },
+		"NUL in code": func(e *events.AuditEntry) { e.Code = "\x00" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
 			var want []uuid.UUID
-			messages := make([][]audit.Entry, 3)
+			messages := make([][]events.AuditEntry, 3)
 			for i := range 9 {
 				e := newEntry(uuid.New(), h.noon.Add(time.Duration(i)*time.Second))
 				if i == 4 {
@@ -371,22 +371,22 @@ func TestWriter_ImplausibleTimes(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	now := time.Now()
-	valid := []audit.Entry{newEntry(uuid.New(), now.Add(-6*24*time.Hour)), newEntry(uuid.New(), now.Add(23*time.Hour))}
+	valid := []events.AuditEntry{newEntry(uuid.New(), now.Add(-6*24*time.Hour)), newEntry(uuid.New(), now.Add(23*time.Hour))}
 	h.publish(valid...)
 	var want []string
 	refused := func(sequence uint64) { want = append(want, strconv.FormatUint(sequence, 10)) }
 	for _, year := range []int{1, 0, 1969, 1970, 9999} {
 		e := h.line(newEntry(uuid.New(), time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)))
-		refused(h.PublishRaw(audit.Subject, nil, e))
+		refused(h.PublishRaw(events.AuditSubject, nil, e))
 	}
-	refused(h.PublishRaw(audit.Subject, nil, strings.Replace(h.line(newEntry(uuid.New(), h.noon)), h.noon.Format(time.RFC3339), "9999-12-31T23:00:00-12:00", 1)))
-	refused(h.PublishRaw(audit.Subject, nil, h.line(newEntry(uuid.New(), now.Add(-8*24*time.Hour)))))
+	refused(h.PublishRaw(events.AuditSubject, nil, strings.Replace(h.line(newEntry(uuid.New(), h.noon)), h.noon.Format(time.RFC3339), "9999-12-31T23:00:00-12:00", 1)))
+	refused(h.PublishRaw(events.AuditSubject, nil, h.line(newEntry(uuid.New(), now.Add(-8*24*time.Hour)))))
 	beside := newEntry(uuid.New(), h.noon)
 	many := []string{h.line(beside)}
 	for day := range 3000 {
 		many = append(many, h.line(newEntry(uuid.New(), now.AddDate(0, 0, day+2))))
 	}
-	refused(h.PublishRaw(audit.Subject, nil, strings.Join(many, "")))
+	refused(h.PublishRaw(events.AuditSubject, nil, strings.Join(many, "")))
 	h.start()
 	h.waitUntilStored()
 	if got, want := h.storedIDs(), []uuid.UUID{valid[0].ID, beside.ID, valid[1].ID}; !slices.Equal(got, want) {

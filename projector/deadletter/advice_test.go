@@ -8,7 +8,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"callboard/events"
-	"callboard/events/audit"
 	"callboard/projector/deadletter"
 	"callboard/projector/projectortest"
 )
@@ -41,7 +40,7 @@ func TestAdvice_DecodingErrors(t *testing.T) {
 		checkAdvice(t, deadletter.DeadLetter{State: deadletter.Open, Stream: otherStream(), Reason: err.Error()}, want)
 	}
 	for _, text := range []string{"", "{", "{}"} {
-		_, err := audit.Decode([]byte(text))
+		_, err := events.DecodeAudit([]byte(text))
 		checkAdvice(t, deadletter.DeadLetter{State: deadletter.Open, Reason: err.Error()}, "Another program publishes to the audit stream")
 	}
 }

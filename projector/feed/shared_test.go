@@ -14,11 +14,10 @@ import (
 
 	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/events/eventstest/leaks"
 	"callboard/projector/feed"
 )
 
-func TestMain(m *testing.M) { leaks.Run(m) }
+func TestMain(m *testing.M) { eventstest.RunAndFindLeaks(m) }
 
 // sharedEnv is a stream with the subjects of stored events, and a feed.
 type sharedEnv struct {

@@ -10,8 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/events/audit"
-	"callboard/events/journal"
+	"callboard/events"
 )
 
 //go:embed server.sql
@@ -42,25 +41,25 @@ const lookupTimeout = 2 * time.Second
 // journalProblem returns what is wrong with the stream of key revocations and expiries, or an empty text. It returns no error: the
 // report must not depend on it.
 func journalProblem(ctx context.Context, js jetstream.JetStream) string {
-	err := lookUp(ctx, js, journal.StreamName)
+	err := lookUp(ctx, js, events.KeyStream)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return KeysJournalMissing + ": stream " + journal.StreamName + " is missing, so revoked keys " +
+		return KeysJournalMissing + ": stream " + events.KeyStream + " is missing, so revoked keys " +
 			"can work again after a failover of PostgreSQL, and 'callboard keys revoke' fails after it has revoked the key: run 'callboard stream create'"
 	case err != nil:
-		return fmt.Sprintf("stream %s can't be read, so revoked keys can work again after a failover of PostgreSQL: %s", journal.StreamName, err)
+		return fmt.Sprintf("stream %s can't be read, so revoked keys can work again after a failover of PostgreSQL: %s", events.KeyStream, err)
 	}
 	return ""
 }
 
 // auditProblem returns what is wrong with the stream of audit entries, or an empty text.
 func auditProblem(ctx context.Context, js jetstream.JetStream) string {
-	err := lookUp(ctx, js, audit.StreamName)
+	err := lookUp(ctx, js, events.AuditStream)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return AuditLogMissing + ": stream " + audit.StreamName + " is missing, so readers will soon refuse all requests: run 'callboard stream create'"
+		return AuditLogMissing + ": stream " + events.AuditStream + " is missing, so readers will soon refuse all requests: run 'callboard stream create'"
 	case err != nil:
-		return fmt.Sprintf("stream %s of the audit entries can't be read: %s", audit.StreamName, err)
+		return fmt.Sprintf("stream %s of the audit entries can't be read: %s", events.AuditStream, err)
 	}
 	return ""
 }

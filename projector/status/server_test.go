@@ -5,14 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"callboard/events/audit"
-	"callboard/events/journal"
+	"callboard/events"
 	"callboard/projector/status"
 )
 
 // A stream of key revocations and expiries or of audit entries that is missing is a problem.
 func TestRead_MissingStream(t *testing.T) {
-	for stream, problem := range map[string]string{journal.StreamName: status.KeysJournalMissing, audit.StreamName: status.AuditLogMissing} {
+	for stream, problem := range map[string]string{events.KeyStream: status.KeysJournalMissing, events.AuditStream: status.AuditLogMissing} {
 		t.Run(stream, func(t *testing.T) {
 			h := newHarness(t)
 			about := func(text string) bool { return strings.HasPrefix(text, problem) }

@@ -14,11 +14,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"callboard/events/eventstest/leaks"
+	"callboard/events/eventstest"
 	"callboard/readapi/access"
 )
 
-func TestMain(m *testing.M) { leaks.Run(m) }
+func TestMain(m *testing.M) { eventstest.RunAndFindLeaks(m) }
 
 const prefix = "https://phones.example.com/audio/"
 

@@ -11,15 +11,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"callboard/events/audit"
+	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/events/eventstest/leaks"
 	"callboard/readapi/auditqueue"
 )
 
 func TestMain(m *testing.M) {
 	eventstest.RunAtOnce(8)
-	leaks.Run(m)
+	eventstest.RunAndFindLeaks(m)
 }
 
 // harness has a NATS server and a queue.
@@ -54,7 +53,7 @@ func newHarnessFlushing(t *testing.T, timeout time.Duration, capacity int, optio
 
 func (h *harness) createStream() {
 	h.Helper()
-	if _, err := h.js.CreateStream(h.Context(), audit.StreamConfig(1)); err != nil {
+	if _, err := h.js.CreateStream(h.Context(), events.AuditStreamConfig(1)); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -79,28 +78,28 @@ func (h *harness) reserve() {
 	}
 }
 
-func (h *harness) record(e audit.Entry) {
+func (h *harness) record(e events.AuditEntry) {
 	h.Helper()
 	h.reserve()
 	h.queue.Record(uuid.Nil, e)
 }
 
 // messages returns the entries of each message of the stream.
-func (h *harness) messages() [][]audit.Entry {
+func (h *harness) messages() [][]events.AuditEntry {
 	h.Helper()
-	stream, err := h.js.Stream(h.Context(), audit.StreamName)
+	stream, err := h.js.Stream(h.Context(), events.AuditStream)
 	if err != nil {
 		h.Fatal(err)
 	}
-	var list [][]audit.Entry
+	var list [][]events.AuditEntry
 	for i := range stream.CachedInfo().State.LastSeq {
 		m, err := stream.GetMsg(h.Context(), i+1)
 		if err != nil {
 			h.Fatal(err)
 		}
-		entries, err := audit.Decode(m.Data)
-		if err != nil || len(entries) == 0 || len(entries) > audit.MaxEntries {
-			h.Fatalf("message %d: entries = %d, error = %v, want 1 to %d", i+1, len(entries), err, audit.MaxEntries)
+		entries, err := events.DecodeAudit(m.Data)
+		if err != nil || len(entries) == 0 || len(entries) > events.MaxAuditEntries {
+			h.Fatalf("message %d: entries = %d, error = %v, want 1 to %d", i+1, len(entries), err, events.MaxAuditEntries)
 		}
 		if got, want := m.Header.Get(jetstream.MsgIDHeader), entries[0].ID.String(); got != want {
 			h.Errorf("message %d: id = %q, want that of its first entry, %s", i+1, got, want)
@@ -111,9 +110,9 @@ func (h *harness) messages() [][]audit.Entry {
 }
 
 // entries returns the entries of all messages.
-func (h *harness) entries() []audit.Entry {
+func (h *harness) entries() []events.AuditEntry {
 	h.Helper()
-	var all []audit.Entry
+	var all []events.AuditEntry
 	for _, message := range h.messages() {
 		all = append(all, message...)
 	}
@@ -126,6 +125,6 @@ func (h *harness) metric(name string) float64 {
 	return eventstest.Metric(h, h.registry, "callboard_readapi_audit_"+name)
 }
 
-func newEntry() audit.Entry {
-	return audit.Entry{KeyID: uuid.New(), Operation: "listCallLogs", Status: 200, RequestID: uuid.NewString()}
+func newEntry() events.AuditEntry {
+	return events.AuditEntry{KeyID: uuid.New(), Operation: "listCallLogs", Status: 200, RequestID: uuid.NewString()}
 }

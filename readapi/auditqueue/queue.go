@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"callboard/events/audit"
+	"callboard/events"
 )
 
 // Config configures a queue.
@@ -52,7 +52,7 @@ type Queue struct {
 
 // pending is an entry in its place.
 type pending struct {
-	audit.Entry
+	events.AuditEntry
 	lineage uuid.UUID
 	refused bool
 }
@@ -94,7 +94,7 @@ func (q *Queue) Release(lineage uuid.UUID) {
 
 // Record fills a reserved place without waiting. It sets a missing ID and a missing time, truncates the time to microseconds, and
 // removes from texts what PostgreSQL cannot store.
-func (q *Queue) Record(lineage uuid.UUID, e audit.Entry) {
+func (q *Queue) Record(lineage uuid.UUID, e events.AuditEntry) {
 	e = normalize(e)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -103,7 +103,7 @@ func (q *Queue) Record(lineage uuid.UUID, e audit.Entry) {
 
 // RecordRefused records a request that has no permit, in a separate entry or in one for several. It needs no reservation, and neither waits
 // nor fails. What is counted after the end of Run is lost.
-func (q *Queue) RecordRefused(lineage uuid.UUID, e audit.Entry) {
+func (q *Queue) RecordRefused(lineage uuid.UUID, e events.AuditEntry) {
 	e = normalize(e)
 	q.metrics.counted.Inc()
 	q.mu.Lock()
@@ -112,7 +112,7 @@ func (q *Queue) RecordRefused(lineage uuid.UUID, e audit.Entry) {
 }
 
 // appendRefused takes a place for an entry and fills it. It returns false if there is none.
-func (q *Queue) appendRefused(lineage uuid.UUID, e audit.Entry) bool {
+func (q *Queue) appendRefused(lineage uuid.UUID, e events.AuditEntry) bool {
 	if !q.places.take(lineage, true) {
 		return false
 	}
@@ -124,7 +124,7 @@ func (q *Queue) appendRefused(lineage uuid.UUID, e audit.Entry) bool {
 func (q *Queue) append(p pending) {
 	q.pending = append(q.pending, p)
 	q.metrics.recorded.Inc()
-	if len(q.pending) < audit.MaxEntries {
+	if len(q.pending) < events.MaxAuditEntries {
 		return
 	}
 	select {
@@ -146,7 +146,7 @@ func (q *Queue) pendingCount() float64 {
 	return float64(len(q.pending))
 }
 
-func normalize(e audit.Entry) audit.Entry {
+func normalize(e events.AuditEntry) events.AuditEntry {
 	if e.ID == uuid.Nil {
 		e.ID = uuid.Must(uuid.NewV7())
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"callboard/events/audit"
+	"callboard/events"
 	"callboard/events/eventstest"
 	"callboard/readapi/auditqueue"
 )
@@ -69,7 +69,7 @@ func TestQueue_RecordNormalizesEntries(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, 0)
 	h.createStream()
-	recorded := audit.Entry{
+	recorded := events.AuditEntry{
 		ID: uuid.New(), At: time.Date(2026, 3, 2, 10, 30, 0, 123456789, time.FixedZone("", 3600)), KeyID: uuid.New(),
 		Operation: "list\x00Phones", Status: 404, Code: "\xffNOT_FOUND", Address: netip.MustParseAddr("fe80::1%eth0"), RequestID: "a\xc3\x28b\x00",
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"callboard/events/audit"
+	"callboard/events"
 )
 
 const (
@@ -49,14 +49,14 @@ type group struct {
 }
 
 // write writes an entry for a lineage, and returns false if there is no place for it.
-type write func(lineage uuid.UUID, e audit.Entry) bool
+type write func(lineage uuid.UUID, e events.AuditEntry) bool
 
 func newRefusals(capacity int) refusals {
 	return refusals{keys: make(map[uuid.UUID]*refusedKey), capacity: capacity}
 }
 
 // add writes or counts a request.
-func (r *refusals) add(lineage uuid.UUID, e audit.Entry, now time.Time, write write) {
+func (r *refusals) add(lineage uuid.UUID, e events.AuditEntry, now time.Time, write write) {
 	k := r.key(lineage, e.KeyID, now)
 	g := group{status: e.Status, code: e.Code, operation: e.Operation, address: e.Address}
 	c := k.groups[g]
@@ -86,7 +86,7 @@ func (r *refusals) key(lineage, id uuid.UUID, now time.Time) *refusedKey {
 }
 
 // overflow returns the count of the requests that have no group.
-func (k *refusedKey) overflow(e audit.Entry) *count {
+func (k *refusedKey) overflow(e events.AuditEntry) *count {
 	g := group{status: e.Status, code: e.Code, overflow: true}
 	if k.groups[g] == nil {
 		k.groups[g] = &count{addresses: make(map[netip.Addr]struct{})}
@@ -134,12 +134,12 @@ func (r *refusals) writeCounts(k *refusedKey, write write) {
 
 // count is the entry of the requests that were counted since the last one was written.
 type count struct {
-	entry     audit.Entry
+	entry     events.AuditEntry
 	addresses map[netip.Addr]struct{} // nil in a group, which has one address
 }
 
 // add counts a request. Requests are added in the order of their ends, not of their arrivals.
-func (c *count) add(e audit.Entry) {
+func (c *count) add(e events.AuditEntry) {
 	n := c.entry.Count
 	if n == 0 {
 		clear(c.addresses)
@@ -165,7 +165,7 @@ func (c *count) add(e audit.Entry) {
 }
 
 // result returns the entry with an id.
-func (c *count) result() audit.Entry {
+func (c *count) result() events.AuditEntry {
 	e := c.entry
 	e.ID = uuid.Must(uuid.NewV7())
 	if e.Addresses = len(c.addresses); e.Count == 1 {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
-	"callboard/events/audit"
+	"callboard/events"
 )
 
 // outcome is what the requests of an entry have in common in every case.
@@ -43,7 +43,7 @@ func newModel(capacity int) *model {
 // refuse refuses a request of a key that arrived before now, as concurrent requests end in any order.
 func (m *model) refuse(key, kind, address byte, ago time.Duration) {
 	status := []int{401, 403, 429, 503}[kind%4]
-	e := audit.Entry{
+	e := events.AuditEntry{
 		ID: uuid.New(), At: m.now.Add(-ago), KeyID: uuid.UUID{15: key}, Operation: fmt.Sprintf("operation%d", kind), Status: status,
 		Code: strconv.Itoa(status), Address: netip.AddrFrom4([4]byte{192, 0, 2, address}), RequestID: strconv.Itoa(m.sent),
 	}
@@ -55,7 +55,7 @@ func (m *model) refuse(key, kind, address byte, ago time.Duration) {
 	m.refusals.add(e.KeyID, e, m.now, m.write)
 }
 
-func (m *model) write(_ uuid.UUID, e audit.Entry) bool {
+func (m *model) write(_ uuid.UUID, e events.AuditEntry) bool {
 	if m.room == 0 {
 		return false
 	}
@@ -142,8 +142,8 @@ func TestRefusals_ManyAddresses(t *testing.T) {
 		m.refuse(1, 0, byte(i), 0)
 		m.now = m.now.Add(time.Millisecond)
 	}
-	var entries []audit.Entry
-	m.refusals.flushDue(m.now.Add(countTime), func(_ uuid.UUID, e audit.Entry) bool {
+	var entries []events.AuditEntry
+	m.refusals.flushDue(m.now.Add(countTime), func(_ uuid.UUID, e events.AuditEntry) bool {
 		entries = append(entries, e)
 		return true
 	})

@@ -10,12 +10,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/events/audit"
+	"callboard/events"
 	"callboard/events/eventstest"
 )
 
-func refusedEntry(key uuid.UUID, i int) audit.Entry {
-	return audit.Entry{
+func refusedEntry(key uuid.UUID, i int) events.AuditEntry {
+	return events.AuditEntry{
 		KeyID: key, Operation: "listCallLogs", Status: 401, Code: "UNAUTHENTICATED", Address: netip.MustParseAddr("192.0.2.7"),
 		RequestID: strconv.Itoa(i),
 	}
@@ -97,7 +97,7 @@ func TestQueue_RefuseWhileFull(t *testing.T) {
 func TestRun_FullStream(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, 0)
-	config := audit.StreamConfig(1)
+	config := events.AuditStreamConfig(1)
 	config.MaxBytes = 1000
 	stream, err := h.js.CreateStream(t.Context(), config)
 	if err != nil {
@@ -129,7 +129,7 @@ func TestRun_FullStream(t *testing.T) {
 		if err != nil {
 			t.Fatalf("entries that were not stored = %d: %v", len(ids), err)
 		}
-		entries, err := audit.Decode(m.Data())
+		entries, err := events.DecodeAudit(m.Data())
 		if err != nil {
 			t.Fatal(err)
 		}

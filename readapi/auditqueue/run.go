@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/events/audit"
+	"callboard/events"
 )
 
 const (
@@ -30,7 +30,7 @@ func (q *Queue) Run(ctx context.Context) error {
 	defer cancel()
 	tick := time.NewTicker(gatherTime)
 	defer tick.Stop()
-	for limit := audit.MaxEntries; ; {
+	for limit := events.MaxAuditEntries; ; {
 		entries := q.next(ctx, flush, tick.C, limit)
 		if len(entries) == 0 {
 			return q.close(context.Cause(flush))
@@ -61,7 +61,7 @@ func (q *Queue) withFlushTime(ctx context.Context) (context.Context, context.Can
 
 // next waits until entries fill a message or a tick comes, and returns up to limit of them, which stay in the queue. It returns none if
 // ctx has ended and no place is taken, or if flush has ended.
-func (q *Queue) next(ctx, flush context.Context, tick <-chan time.Time, limit int) []audit.Entry {
+func (q *Queue) next(ctx, flush context.Context, tick <-chan time.Time, limit int) []events.AuditEntry {
 	done := ctx.Done()
 	for ticked := false; ; {
 		stopping := ctx.Err() != nil
@@ -84,7 +84,7 @@ func (q *Queue) next(ctx, flush context.Context, tick <-chan time.Time, limit in
 
 // peek returns up to limit pending entries, and whether no place is taken. If Run is stopping, it also ends reserving and counting, so
 // that no place is taken afterwards.
-func (q *Queue) peek(limit int, stopping bool) (entries []audit.Entry, idle bool) {
+func (q *Queue) peek(limit int, stopping bool) (entries []events.AuditEntry, idle bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if stopping {
@@ -92,9 +92,9 @@ func (q *Queue) peek(limit int, stopping bool) (entries []audit.Entry, idle bool
 	} else {
 		q.refusals.flushDue(time.Now(), q.appendRefused)
 	}
-	entries = make([]audit.Entry, min(len(q.pending), limit))
+	entries = make([]events.AuditEntry, min(len(q.pending), limit))
 	for i := range entries {
-		entries[i] = q.pending[i].Entry
+		entries[i] = q.pending[i].AuditEntry
 	}
 	return entries, q.places.taken == 0
 }
@@ -102,7 +102,7 @@ func (q *Queue) peek(limit int, stopping bool) (entries []audit.Entry, idle bool
 // stop ends reserving, and makes all counts pending entries.
 func (q *Queue) stop() {
 	q.places.capacity = 0
-	q.refusals.flushAll(func(lineage uuid.UUID, e audit.Entry) bool {
+	q.refusals.flushAll(func(lineage uuid.UUID, e events.AuditEntry) bool {
 		q.places.add(lineage, true, 1)
 		q.append(pending{e, lineage, true})
 		return true
@@ -133,8 +133,8 @@ func (q *Queue) close(reason error) error {
 // publish publishes entries as one message until the stream has acknowledged it or ctx ends. Each attempt publishes the same message
 // under the same ID, so the stream stores it once. The error is the last failure; [nats.ErrMaxPayload] means that the message needs
 // fewer entries.
-func (q *Queue) publish(ctx context.Context, entries []audit.Entry) error {
-	message, err := audit.Encode(entries)
+func (q *Queue) publish(ctx context.Context, entries []events.AuditEntry) error {
+	message, err := events.EncodeAudit(entries)
 	if err != nil {
 		return err
 	}
@@ -168,10 +168,10 @@ func (q *Queue) send(ctx context.Context, id uuid.UUID, message []byte) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, ackWait)
 	defer cancel()
-	_, err := q.js.Publish(ctx, audit.Subject, message,
-		jetstream.WithMsgID(id.String()), jetstream.WithExpectStream(audit.StreamName), jetstream.WithRetryAttempts(0))
+	_, err := q.js.Publish(ctx, events.AuditSubject, message,
+		jetstream.WithMsgID(id.String()), jetstream.WithExpectStream(events.AuditStream), jetstream.WithRetryAttempts(0))
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
-		return fmt.Errorf("stream %s does not reply: %w: if it does not exist, run 'callboard stream create'", audit.StreamName, err)
+		return fmt.Errorf("stream %s does not reply: %w: if it does not exist, run 'callboard stream create'", events.AuditStream, err)
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/events/audit"
+	"callboard/events"
 	"callboard/events/eventstest"
 )
 
@@ -39,7 +39,7 @@ func TestRun_LosesNothingOverRestarts(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				h.queue.Record(ids[k], audit.Entry{KeyID: ids[k], Operation: "listCallLogs", Status: 200, RequestID: strconv.Itoa(i)})
+				h.queue.Record(ids[k], events.AuditEntry{KeyID: ids[k], Operation: "listCallLogs", Status: 200, RequestID: strconv.Itoa(i)})
 			}
 		})
 	}
@@ -77,11 +77,11 @@ func TestRun_RetryIsStoredOnce(t *testing.T) {
 	h.createStream()
 	sent := newEntry()
 	sent.ID, sent.At = uuid.New(), time.Now()
-	message, err := audit.Encode([]audit.Entry{sent})
+	message, err := events.EncodeAudit([]events.AuditEntry{sent})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.js.Publish(t.Context(), audit.Subject, message, jetstream.WithMsgID(sent.ID.String())); err != nil {
+	if _, err := h.js.Publish(t.Context(), events.AuditSubject, message, jetstream.WithMsgID(sent.ID.String())); err != nil {
 		t.Fatal(err)
 	}
 	h.record(sent)
@@ -98,7 +98,7 @@ func TestRun_FlushesAtEnd(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, 0)
 	h.createStream()
-	const queued = 3*audit.MaxEntries + 1
+	const queued = 3*events.MaxAuditEntries + 1
 	for range queued {
 		h.record(newEntry())
 	}
@@ -112,8 +112,8 @@ func TestRun_FlushesAtEnd(t *testing.T) {
 		t.Error(err)
 	}
 	messages := h.messages()
-	if got := len(h.entries()); got != queued+1 || len(messages[0]) != audit.MaxEntries {
-		t.Errorf("stored = %d, first message = %d entries, want %d and %d", got, len(messages[0]), queued+1, audit.MaxEntries)
+	if got := len(h.entries()); got != queued+1 || len(messages[0]) != events.MaxAuditEntries {
+		t.Errorf("stored = %d, first message = %d entries, want %d and %d", got, len(messages[0]), queued+1, events.MaxAuditEntries)
 	}
 }
 

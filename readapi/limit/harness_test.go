@@ -13,14 +13,13 @@ import (
 	"go.uber.org/goleak"
 
 	"callboard/events/eventstest"
-	"callboard/events/eventstest/leaks"
 )
 
 // The NATS server has a clock goroutine that ends only with its last store.
 func TestMain(m *testing.M) {
 	eventstest.RunAtOnce(8)
 	clock := goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1")
-	leaks.Run(m, clock, eventstest.IgnoreSourceRemoval())
+	eventstest.RunAndFindLeaks(m, clock, eventstest.IgnoreSourceRemoval())
 }
 
 // timeout is how long a decision may take in tests that are not about an outage.

@@ -18,7 +18,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"callboard/events/eventstest"
-	"callboard/events/eventstest/leaks"
 )
 
 const password = "correct horse"
@@ -31,7 +30,7 @@ func TestMain(m *testing.M) {
 		os.Exit(runChild(dir))
 	}
 	code := m.Run()
-	if err := leaks.Find(); err != nil && code == 0 {
+	if err := eventstest.FindLeaks(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

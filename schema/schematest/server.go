@@ -22,7 +22,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
-	"callboard/events/eventstest/leaks"
+	"callboard/events/eventstest"
 	"callboard/schema/cluster"
 )
 
@@ -80,7 +80,7 @@ func Run(m *testing.M, checks ...func() error) {
 
 // RunAndFindLeaks is [Run] with a check that no goroutine is left over. The options say which ones may be.
 func RunAndFindLeaks(m *testing.M, options ...goleak.Option) {
-	Run(m, func() error { return leaks.Find(options...) })
+	Run(m, func() error { return eventstest.FindLeaks(options...) })
 }
 
 // Stop stops the server, if there is one. It is for packages whose TestMain does more than [Run].

@@ -11,7 +11,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"callboard/events"
-	"callboard/events/audit"
 	"callboard/events/eventstest"
 )
 
@@ -115,7 +114,7 @@ func TestDeadLetters(t *testing.T) {
 	f.publish(calls, "callboard.call.changed", `{"note":"\u0000`+"\u202e\u009b31m"+strings.Repeat("é", 4000)+`"}`)
 	f.publish(calls, "callboard.call.changed", "\x1b[31mno JSON\xff")
 	f.waitForOpen(3)
-	f.publish(audit.Subject, "", "nonsense") // published last, so that it is the last in the list
+	f.publish(events.AuditSubject, "", "nonsense") // published last, so that it is the last in the list
 	var ids []string
 	for _, l := range f.waitForOpen(4) {
 		ids = append(ids, strconv.FormatInt(l.ID, 10))

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"callboard/events/audit"
+	"callboard/events"
 	"callboard/events/eventstest"
 )
 
@@ -39,7 +39,7 @@ func TestReadapi_Drain(t *testing.T) {
 // auditEntries returns the number of entries in the stream.
 func (f *fleet) auditEntries() (n int64) {
 	f.Helper()
-	stream, err := eventstest.JetStream(f, f.nats.URL()).Stream(f.Context(), audit.StreamConfig(1).Name)
+	stream, err := eventstest.JetStream(f, f.nats.URL()).Stream(f.Context(), events.AuditStreamConfig(1).Name)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func (f *fleet) auditEntries() (n int64) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		entries, err := audit.Decode(message.Data)
+		entries, err := events.DecodeAudit(message.Data)
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -6,16 +6,16 @@ import (
 	"strings"
 	"testing"
 
+	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/events/journal"
 )
 
 // journalEntries returns the entries of the stream of key revocations and expiries, by key.
-func (f *fleet) journalEntries() map[string]journal.Entry {
+func (f *fleet) journalEntries() map[string]events.KeyEnd {
 	f.Helper()
-	var reader journal.Reader
-	entries := map[string]journal.Entry{}
-	_, err := reader.Read(f.Context(), eventstest.JetStream(f, f.nats.URL()), func(list []journal.Entry) error {
+	var reader events.KeyEndReader
+	entries := map[string]events.KeyEnd{}
+	_, err := reader.Read(f.Context(), eventstest.JetStream(f, f.nats.URL()), func(list []events.KeyEnd) error {
 		for _, e := range list {
 			entries[e.ID.String()] = e
 		}
@@ -43,7 +43,7 @@ func TestKeys_Record(t *testing.T) {
 			t.Errorf("key %s: recorded = %t, want %t", key.ID, found, recorded)
 		}
 		shown := succeedJSON[keyRecord](t, f.operator(), "keys", "show", key.ID)
-		if found && !e.Same(journal.Entry{ID: e.ID, RevokedAt: shown.RevokedAt, ExpiresAt: shown.ExpiresAt}) {
+		if found && !e.Same(events.KeyEnd{ID: e.ID, RevokedAt: shown.RevokedAt, ExpiresAt: shown.ExpiresAt}) {
 			t.Errorf("entry = %+v, want the ends of %+v", e, shown)
 		}
 	}
@@ -98,7 +98,7 @@ func TestKeys_WithoutNATS(t *testing.T) {
 func TestKeys_WithoutTheJournal(t *testing.T) {
 	f := newFleet(t)
 	key := issueKey(f, f.operator(), systemID, "--name", "test", "--scopes", "calls:read")
-	if err := eventstest.JetStream(t, f.nats.URL()).DeleteStream(t.Context(), journal.StreamName); err != nil {
+	if err := eventstest.JetStream(t, f.nats.URL()).DeleteStream(t.Context(), events.KeyStream); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, f.operator(), 1, `(?s)not recorded in stream KEYS: .*run 'callboard stream create'`, "keys", "revoke", key.ID)

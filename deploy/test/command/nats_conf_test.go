@@ -22,7 +22,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
-	"callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/events/webhook"
 	"callboard/readapi/limit"
@@ -505,12 +504,12 @@ func (f permittedFleet) sendAudit() {
 		f.Fatal(err)
 	}
 	for range 8 {
-		entry := audit.Entry{ID: uuid.New(), At: time.Now(), KeyID: uuid.New(), Operation: "listCallLogs", Status: 200, RequestID: "r"}
-		message, err := audit.Encode([]audit.Entry{entry})
+		entry := events.AuditEntry{ID: uuid.New(), At: time.Now(), KeyID: uuid.New(), Operation: "listCallLogs", Status: 200, RequestID: "r"}
+		message, err := events.EncodeAudit([]events.AuditEntry{entry})
 		if err != nil {
 			f.Fatal(err)
 		}
-		if _, err := js.Publish(f.Context(), audit.Subject, message); err != nil {
+		if _, err := js.Publish(f.Context(), events.AuditSubject, message); err != nil {
 			f.Fatal(err)
 		}
 	}
@@ -521,7 +520,7 @@ func (f permittedFleet) fillAuditStream() {
 	f.Helper()
 	f.sendAudit()
 	owner := f.ownerJetStream()
-	stream, err := owner.Stream(f.Context(), audit.StreamName)
+	stream, err := owner.Stream(f.Context(), events.AuditStream)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -14,8 +14,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
-	"callboard/events/audit"
-	"callboard/events/journal"
 	"callboard/events/webhook"
 	"callboard/readapi/limit"
 )
@@ -67,7 +65,7 @@ func forbiddenPublications(users map[string]*server.Permissions, user string) []
 		subjects = append(subjects, ofStreams("STREAM.DELETE.", "STREAM.UPDATE.", "STREAM.RESTORE.")...)
 	}
 	for _, subject := range ofStreams("STREAM.PURGE.") {
-		if user != "projector" || !strings.HasSuffix(subject, "."+audit.StreamName) {
+		if user != "projector" || !strings.HasSuffix(subject, "."+events.AuditStream) {
 			subjects = append(subjects, subject)
 		}
 	}
@@ -104,7 +102,7 @@ func forbiddenToAll() []string {
 // ofStreams returns the subjects of requests to JetStream about each stream.
 func ofStreams(requests ...string) []string {
 	var subjects []string
-	for _, stream := range []string{"PHONES", journal.StreamName, audit.StreamName, "OBJ_PHONE_TRANSCRIPTS", limit.StreamName} {
+	for _, stream := range []string{"PHONES", events.KeyStream, events.AuditStream, "OBJ_PHONE_TRANSCRIPTS", limit.StreamName} {
 		for _, request := range requests {
 			subjects = append(subjects, "$JS.API."+request+stream)
 		}
@@ -196,7 +194,7 @@ func TestNATSConf_Replies(t *testing.T) {
 			t.Errorf("%s got %q on %s, want nothing", user, message.Data, message.Subject)
 		}
 	}
-	for _, stream := range []string{"PHONES", journal.StreamName, audit.StreamName, "OBJ_PHONE_TRANSCRIPTS", limit.StreamName} {
+	for _, stream := range []string{"PHONES", events.KeyStream, events.AuditStream, "OBJ_PHONE_TRANSCRIPTS", limit.StreamName} {
 		n.expectNoAnswers(stream)
 	}
 }
@@ -286,7 +284,7 @@ func TestNATSConf_ReadersStream(t *testing.T) {
 		t.Error("a stream in files: created, want an error")
 	}
 	config.Storage, config.RePublish = jetstream.MemoryStorage, &jetstream.RePublish{Source: "callboard.limits.*", Destination: "callboard.keys.{{wildcard(1)}}"}
-	config.Sources = []*jetstream.StreamSource{{Name: journal.StreamName}}
+	config.Sources = []*jetstream.StreamSource{{Name: events.KeyStream}}
 	if _, err := n.jetStream("keys").Publish(t.Context(), "callboard.keys.y", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +294,7 @@ func TestNATSConf_ReadersStream(t *testing.T) {
 	if _, err := reader.Publish(t.Context(), "callboard.limits.x", nil); err != nil {
 		t.Fatal(err)
 	}
-	for name, js := range map[string]jetstream.JetStream{limit.StreamName: reader, journal.StreamName: n.jetStream("owner")} {
+	for name, js := range map[string]jetstream.JetStream{limit.StreamName: reader, events.KeyStream: n.jetStream("owner")} {
 		stream, err := js.Stream(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
-	"callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/events/sample"
 	"callboard/readapi/access"
@@ -229,7 +228,7 @@ func (r *replicas) awaitStatus(key access.IssuedKey, want int) {
 func (r *replicas) acknowledgedEntries() (ids []uuid.UUID) {
 	r.tb.Helper()
 	ctx := r.tb.Context() // each request has the client's timeout
-	stream, err := r.js.Stream(ctx, audit.StreamName)
+	stream, err := r.js.Stream(ctx, events.AuditStream)
 	if err != nil {
 		r.tb.Fatal(err)
 	}
@@ -239,7 +238,7 @@ func (r *replicas) acknowledgedEntries() (ids []uuid.UUID) {
 		if err != nil {
 			r.tb.Fatal(err)
 		}
-		entries, err := audit.Decode(m.Data)
+		entries, err := events.DecodeAudit(m.Data)
 		if err != nil {
 			r.tb.Fatal(err)
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/events"
-	eventsaudit "callboard/events/audit"
 	"callboard/events/eventstest"
 	"callboard/events/webhook"
 	projectoraudit "callboard/projector/audit"
@@ -48,7 +47,7 @@ func newHarness(t *testing.T, options ...projectortest.Option) *harness {
 	t.Helper()
 	h := &harness{Harness: projectortest.NewHarness(t, options...), peppers: []access.Pepper{newPepper(t)}, vault: eventstest.NewVault(t, newSecret()), audioDir: t.TempDir(), log: &eventstest.LogBuffer{}}
 	h.registry = access.NewRegistry(h.Database.RolePool(h, "callboard_operator"), h.peppers[0])
-	if _, err := h.JetStream.CreateStream(t.Context(), eventsaudit.StreamConfig(1)); err != nil {
+	if _, err := h.JetStream.CreateStream(t.Context(), events.AuditStreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}
 	h.stopProjector = h.StartProjector()

@@ -14,11 +14,10 @@ import (
 	"time"
 
 	"callboard/events/eventstest"
-	"callboard/events/eventstest/leaks"
 	"callboard/projector/webhook/egress"
 )
 
-func TestMain(m *testing.M) { leaks.Run(m) }
+func TestMain(m *testing.M) { eventstest.RunAndFindLeaks(m) }
 
 // query is a secret of the receiver. No error may hold it.
 const query = "token=s3cret"

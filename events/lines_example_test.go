@@ -1,4 +1,4 @@
-package ndjson_test
+package events_test
 
 import (
 	"context"
@@ -6,15 +6,14 @@ import (
 	"strings"
 
 	"callboard/events"
-	"callboard/events/ndjson"
 )
 
-func ExampleRead() {
+func ExampleReadLines() {
 	input := strings.NewReader(`
 {"type": "callboard.phone-system.changed", "data": {"id": "7d0d6b8e-5b0a-4a55-9a3c-0f6f6f1f2a10", "version": 1, "name": "Harbor Dental"}}
 {"type": "callboard.phone-system.changed", "data": {"id": "7d0d6b8e-5b0a-4a55-9a3c-0f6f6f1f2a10", "version": 2}}
 `)
-	for line := range ndjson.Read(context.Background(), input, "/import") {
+	for line := range events.ReadLines(context.Background(), input, "/import") {
 		if line.Err != nil {
 			fmt.Printf("line %d: %v\n", line.Number, line.Err)
 			continue

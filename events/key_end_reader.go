@@ -1,4 +1,4 @@
-package journal
+package events
 
 import (
 	"context"
@@ -9,26 +9,26 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ErrMissing is a JetStream without the journal's stream.
-var ErrMissing = errors.New("stream " + StreamName + " does not exist: run 'callboard stream create'")
+// ErrNoKeyStream is a JetStream without the journal's stream.
+var ErrNoKeyStream = errors.New("stream " + KeyStream + " does not exist: run 'callboard stream create'")
 
-// attempts and attemptTimeout limit a publication: a leader that was just elected may not answer yet.
+// keyEndAttempts and keyEndTimeout limit a publication: a leader that was just elected may not answer yet.
 const (
-	attempts       = 3
-	attemptTimeout = 5 * time.Second
+	keyEndAttempts = 3
+	keyEndTimeout  = 5 * time.Second
 )
 
-// Publish returns once the stream has stored an entry. The error is [ErrMissing] if there is no stream.
-func Publish(ctx context.Context, js jetstream.JetStream, e Entry) error {
+// PublishKeyEnd returns once the stream has stored an entry. The error is [ErrNoKeyStream] if there is no stream.
+func PublishKeyEnd(ctx context.Context, js jetstream.JetStream, e KeyEnd) error {
 	message, err := e.encode()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, attempts*attemptTimeout)
+	ctx, cancel := context.WithTimeout(ctx, keyEndAttempts*keyEndTimeout)
 	defer cancel()
-	for range attempts {
-		attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
-		_, err = js.Publish(attempt, e.subject(), message, jetstream.WithExpectStream(StreamName))
+	for range keyEndAttempts {
+		attempt, cancel := context.WithTimeout(ctx, keyEndTimeout)
+		_, err = js.Publish(attempt, e.subject(), message, jetstream.WithExpectStream(KeyStream))
 		cancel()
 		if err == nil || !errors.Is(err, context.DeadlineExceeded) {
 			break
@@ -36,35 +36,35 @@ func Publish(ctx context.Context, js jetstream.JetStream, e Entry) error {
 	}
 	switch {
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		return ErrMissing
+		return ErrNoKeyStream
 	case err != nil:
-		return fmt.Errorf("publish to stream %s: %w", StreamName, err)
+		return fmt.Errorf("publish to stream %s: %w", KeyStream, err)
 	}
 	return nil
 }
 
 const (
-	// fetchMessages is how many messages a request asks for, and fetchWait how long it waits for the first of them.
-	fetchMessages = 1000
-	fetchWait     = 5 * time.Second
+	// keyEndFetch is how many messages a request asks for, and keyEndFetchWait how long it waits for the first of them.
+	keyEndFetch     = 1000
+	keyEndFetchWait = 5 * time.Second
 )
 
-// Reader reads the journal, from where its last read ended. The zero value reads from the beginning.
-type Reader struct {
+// KeyEndReader reads the journal, from where its last read ended. The zero value reads from the beginning.
+type KeyEndReader struct {
 	Last uint64 // the sequence of the last message that was read
 
 	created time.Time // of the stream; another one has other sequences
 }
 
 // Read passes the entries that are new to work, in slices of a limited length. unreadable are messages that hold no entry. The error is
-// [ErrMissing] if there is no stream. After an error the next read begins where this one began.
-func (r *Reader) Read(ctx context.Context, js jetstream.JetStream, work func([]Entry) error) (unreadable int, err error) {
-	stream, err := js.Stream(ctx, StreamName)
+// [ErrNoKeyStream] if there is no stream. After an error the next read begins where this one began.
+func (r *KeyEndReader) Read(ctx context.Context, js jetstream.JetStream, work func([]KeyEnd) error) (unreadable int, err error) {
+	stream, err := js.Stream(ctx, KeyStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return 0, ErrMissing
+		return 0, ErrNoKeyStream
 	}
 	if err != nil {
-		return 0, fmt.Errorf("stream %s: %w", StreamName, err)
+		return 0, fmt.Errorf("stream %s: %w", KeyStream, err)
 	}
 	info := stream.CachedInfo()
 	after := r.Last
@@ -72,16 +72,16 @@ func (r *Reader) Read(ctx context.Context, js jetstream.JetStream, work func([]E
 		after = 0
 	}
 	if info.State.LastSeq > after {
-		if after, unreadable, err = readAfter(ctx, stream, after, work); err != nil {
-			return 0, fmt.Errorf("stream %s: %w", StreamName, err)
+		if after, unreadable, err = readKeyEnds(ctx, stream, after, work); err != nil {
+			return 0, fmt.Errorf("stream %s: %w", KeyStream, err)
 		}
 	}
 	r.Last, r.created = after, info.Created
 	return unreadable, nil
 }
 
-// readAfter reads the messages after a sequence, and returns the sequence of the last one.
-func readAfter(ctx context.Context, stream jetstream.Stream, after uint64, work func([]Entry) error) (last uint64, unreadable int, err error) {
+// readKeyEnds reads the messages after a sequence, and returns the sequence of the last one.
+func readKeyEnds(ctx context.Context, stream jetstream.Stream, after uint64, work func([]KeyEnd) error) (last uint64, unreadable int, err error) {
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       after + 1,
@@ -95,7 +95,7 @@ func readAfter(ctx context.Context, stream jetstream.Stream, after uint64, work 
 	last = after
 	var delivered uint64
 	for pending := consumer.CachedInfo().NumPending; pending > 0; {
-		f, err := fetch(consumer, pending, delivered)
+		f, err := fetchKeyEnds(consumer, pending, delivered)
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -110,19 +110,19 @@ func readAfter(ctx context.Context, stream jetstream.Stream, after uint64, work 
 	return last, unreadable, stream.DeleteConsumer(ctx, consumer.CachedInfo().Name)
 }
 
-// fetched is the result of one request for messages.
-type fetched struct {
-	entries    []Entry
+// fetchedKeyEnds is the result of one request for messages.
+type fetchedKeyEnds struct {
+	entries    []KeyEnd
 	unreadable int
 	last       uint64 // the sequence of the last message
 	pending    uint64 // how many messages follow
 	delivered  uint64 // how many messages the consumer has delivered
 }
 
-// fetch returns the next messages, at least one, of a consumer that has delivered some. The server delivers none again, so one that is lost on
+// fetchKeyEnds returns the next messages, at least one, of a consumer that has delivered some. The server delivers none again, so one that is lost on
 // the way is an error.
-func fetch(consumer jetstream.Consumer, pending, delivered uint64) (f fetched, err error) {
-	batch, err := consumer.Fetch(int(min(fetchMessages, pending)), jetstream.FetchMaxWait(fetchWait))
+func fetchKeyEnds(consumer jetstream.Consumer, pending, delivered uint64) (f fetchedKeyEnds, err error) {
+	batch, err := consumer.Fetch(int(min(keyEndFetch, pending)), jetstream.FetchMaxWait(keyEndFetchWait))
 	if err != nil {
 		return f, err
 	}
@@ -132,7 +132,7 @@ func fetch(consumer jetstream.Consumer, pending, delivered uint64) (f fetched, e
 			return f, err
 		}
 		f.last, f.pending, f.delivered = meta.Sequence.Stream, meta.NumPending, meta.Sequence.Consumer
-		if e, err := decode(m); err != nil {
+		if e, err := decodeKeyEnd(m); err != nil {
 			f.unreadable++
 		} else {
 			f.entries = append(f.entries, e)

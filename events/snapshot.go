@@ -1,6 +1,4 @@
-// Package snapshot copies a stream of JetStream into a file and back: its settings and its messages with their sequences and times,
-// without consumers. It speaks the server's protocol of snapshots, because the client library has no call for it.
-package snapshot
+package events
 
 import (
 	"bytes"
@@ -19,26 +17,27 @@ import (
 )
 
 const (
-	apiPrefix = "$JS.API.STREAM."
-	chunkSize = 128 << 10 // bytes of a message, unless the server accepts less
-	window    = 8 << 20   // bytes that the server sends before it waits for acknowledgements
+	streamAPI      = "$JS.API.STREAM."
+	snapshotChunk  = 128 << 10 // bytes of a message, unless the server accepts less
+	snapshotWindow = 8 << 20   // bytes that the server sends before it waits for acknowledgements
 
-	// maxSilence is how long the server may take for an answer or the next chunk.
-	maxSilence = 30 * time.Second
-	// maxAbort is how long the server may take to end a restore without its last chunks.
-	maxAbort = 5 * time.Second
-	// maxCompletion is how long the server may take to finish a restore after the last chunk.
-	maxCompletion = 10 * time.Minute
+	// maxSnapshotSilence is how long the server may take for an answer or the next chunk.
+	maxSnapshotSilence = 30 * time.Second
+	// maxRestoreAbort is how long the server may take to end a restore without its last chunks.
+	maxRestoreAbort = 5 * time.Second
+	// maxRestoreCompletion is how long the server may take to finish a restore after the last chunk.
+	maxRestoreCompletion = 10 * time.Minute
 )
 
-// Stream is what the server needs beside the file to restore a stream.
-type Stream struct {
+// Snapshot is what the server needs beside the file to restore a stream. The file has the messages with their sequences and times, without
+// consumers. The functions speak the server's protocol of snapshots, because the client library has no call for it.
+type Snapshot struct {
 	Config json.RawMessage `json:"config"`
 	State  json.RawMessage `json:"state"`
 }
 
-// Range is which messages a snapshot has.
-type Range struct {
+// SnapshotRange is which messages a snapshot has.
+type SnapshotRange struct {
 	Messages uint64    `json:"messages"`
 	First    uint64    `json:"first_seq"`
 	Last     uint64    `json:"last_seq"`
@@ -46,7 +45,7 @@ type Range struct {
 }
 
 // Range returns the messages of a snapshot.
-func (s Stream) Range() (r Range, err error) {
+func (s Snapshot) Range() (r SnapshotRange, err error) {
 	return r, json.Unmarshal(s.State, &r)
 }
 
@@ -59,12 +58,12 @@ type apiError struct {
 func (e *apiError) Error() string { return fmt.Sprintf("%s (%d)", e.Description, e.Code) }
 
 // request sends a request as JSON and decodes the answer.
-func request[T any](ctx context.Context, conn *nats.Conn, subject string, body any) (answer T, err error) {
+func requestJSON[T any](ctx context.Context, conn *nats.Conn, subject string, body any) (answer T, err error) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return answer, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, maxSilence)
+	ctx, cancel := context.WithTimeout(ctx, maxSnapshotSilence)
 	defer cancel()
 	m, err := conn.RequestWithContext(ctx, subject, data)
 	if err != nil {
@@ -100,16 +99,16 @@ type saveRequest struct {
 	WindowSize     int    `json:"window_size"`
 }
 
-// Save writes the stream's snapshot to w. Messages that are published meanwhile may not be in it.
-func Save(ctx context.Context, conn *nats.Conn, name string, w io.Writer) (Stream, error) {
-	s, err := save(ctx, conn, name, w)
+// SaveSnapshot writes the stream's snapshot to w. Messages that are published meanwhile may not be in it.
+func SaveSnapshot(ctx context.Context, conn *nats.Conn, name string, w io.Writer) (Snapshot, error) {
+	s, err := saveSnapshot(ctx, conn, name, w)
 	if err != nil {
 		return s, fmt.Errorf("snapshot of stream %s: %w", name, err)
 	}
 	return s, nil
 }
 
-func save(ctx context.Context, conn *nats.Conn, name string, w io.Writer) (s Stream, err error) {
+func saveSnapshot(ctx context.Context, conn *nats.Conn, name string, w io.Writer) (s Snapshot, err error) {
 	inbox := conn.NewInbox()
 	chunks, err := conn.SubscribeSync(inbox)
 	if err != nil {
@@ -117,13 +116,13 @@ func save(ctx context.Context, conn *nats.Conn, name string, w io.Writer) (s Str
 	}
 	defer func() { _ = chunks.Unsubscribe() }()
 	reconnects := conn.Stats().Reconnects
-	s, err = request[Stream](ctx, conn, apiPrefix+"SNAPSHOT."+name, saveRequest{
-		DeliverSubject: inbox, NoConsumers: true, ChunkSize: chunkLimit(conn), WindowSize: window,
+	s, err = requestJSON[Snapshot](ctx, conn, streamAPI+"SNAPSHOT."+name, saveRequest{
+		DeliverSubject: inbox, NoConsumers: true, ChunkSize: chunkLimit(conn), WindowSize: snapshotWindow,
 	})
 	if err != nil {
 		return s, err
 	}
-	if err := receive(ctx, chunks, w); err != nil {
+	if err := receiveChunks(ctx, chunks, w); err != nil {
 		return s, err
 	}
 	if conn.Stats().Reconnects != reconnects {
@@ -133,14 +132,14 @@ func save(ctx context.Context, conn *nats.Conn, name string, w io.Writer) (s Str
 }
 
 // receive writes chunks until the empty message that ends a snapshot. The server sends on when a chunk is acknowledged.
-func receive(ctx context.Context, chunks *nats.Subscription, w io.Writer) error {
+func receiveChunks(ctx context.Context, chunks *nats.Subscription, w io.Writer) error {
 	for {
-		m, err := next(ctx, chunks)
+		m, err := nextChunk(ctx, chunks)
 		if err != nil {
 			return err
 		}
 		if len(m.Data) == 0 {
-			return ending(m)
+			return snapshotEnd(m)
 		}
 		if _, err := w.Write(m.Data); err != nil {
 			return err
@@ -154,18 +153,18 @@ func receive(ctx context.Context, chunks *nats.Subscription, w io.Writer) error 
 	}
 }
 
-func next(ctx context.Context, chunks *nats.Subscription) (*nats.Msg, error) {
-	silence, cancel := context.WithTimeout(ctx, maxSilence)
+func nextChunk(ctx context.Context, chunks *nats.Subscription) (*nats.Msg, error) {
+	silence, cancel := context.WithTimeout(ctx, maxSnapshotSilence)
 	defer cancel()
 	m, err := chunks.NextMsgWithContext(silence)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil, fmt.Errorf("no chunk for %s", maxSilence)
+		return nil, fmt.Errorf("no chunk for %s", maxSnapshotSilence)
 	}
 	return m, err
 }
 
 // ending returns the error of an ending that is not a success. A snapshot of one chunk ends without a status.
-func ending(m *nats.Msg) error {
+func snapshotEnd(m *nats.Msg) error {
 	if status := m.Header.Get("Status"); status != "" && status != "204" {
 		return fmt.Errorf("%s %s", status, strings.TrimSpace(m.Header.Get("Description")))
 	}
@@ -176,53 +175,53 @@ type restoreAnswer struct {
 	DeliverSubject string `json:"deliver_subject"`
 }
 
-// Restore creates the stream from a snapshot. There must be none of its name. Until it is complete the stream takes no messages from
-// publishers. An interrupted restore leaves an [Unfinished] stream.
-func Restore(ctx context.Context, conn *nats.Conn, name string, s Stream, r io.Reader) error {
-	if err := restore(ctx, conn, name, s, r); err != nil {
+// RestoreSnapshot creates the stream from a snapshot. There must be none of its name. Until it is complete the stream takes no messages from
+// publishers. An interrupted restore leaves an [UnfinishedRestore] stream.
+func RestoreSnapshot(ctx context.Context, conn *nats.Conn, name string, s Snapshot, r io.Reader) error {
+	if err := restoreSnapshot(ctx, conn, name, s, r); err != nil {
 		return fmt.Errorf("restore stream %s: %w", name, err)
 	}
 	return nil
 }
 
-// Unfinished reports whether a stream was left by an interrupted restore, with a part of the messages.
-func Unfinished(config jetstream.StreamConfig) bool {
+// UnfinishedRestore reports whether a stream was left by an interrupted restore, with a part of the messages.
+func UnfinishedRestore(config jetstream.StreamConfig) bool {
 	return slices.Equal(config.Subjects, []string{closedSubject(config.Name)})
 }
 
 // closedSubject is the subject of a stream while it is restored. Nobody publishes on it.
 func closedSubject(name string) string { return "callboard.restore." + name }
 
-func restore(ctx context.Context, conn *nats.Conn, name string, s Stream, r io.Reader) error {
+func restoreSnapshot(ctx context.Context, conn *nats.Conn, name string, s Snapshot, r io.Reader) error {
 	closed, err := s.closed(name)
 	if err != nil {
 		return err
 	}
-	target, err := request[restoreAnswer](ctx, conn, apiPrefix+"RESTORE."+name, closed)
+	target, err := requestJSON[restoreAnswer](ctx, conn, streamAPI+"RESTORE."+name, closed)
 	if err != nil {
 		return err
 	}
 	if err := sendChunks(ctx, conn, target.DeliverSubject, r); err != nil {
 		// An end instead of the missing chunks: otherwise the server waits for them, and refuses another restore meanwhile.
-		_ = send(context.WithoutCancel(ctx), conn, target.DeliverSubject, nil, maxAbort)
+		_ = sendChunk(context.WithoutCancel(ctx), conn, target.DeliverSubject, nil, maxRestoreAbort)
 		return err
 	}
-	_, err = request[struct{}](ctx, conn, apiPrefix+"UPDATE."+name, s.Config)
+	_, err = requestJSON[struct{}](ctx, conn, streamAPI+"UPDATE."+name, s.Config)
 	return err
 }
 
 // closed returns the stream with its subject as it is while it is restored.
-func (s Stream) closed(name string) (Stream, error) {
+func (s Snapshot) closed(name string) (Snapshot, error) {
 	return s.edited(map[string]any{"subjects": []string{closedSubject(name)}, "subject_transform": nil})
 }
 
 // WithReplicas returns the stream with another number of replicas.
-func (s Stream) WithReplicas(count int) (Stream, error) {
+func (s Snapshot) WithReplicas(count int) (Snapshot, error) {
 	return s.edited(map[string]any{"num_replicas": count})
 }
 
 // edited changes members of the configuration, and keeps those that this program does not know.
-func (s Stream) edited(changes map[string]any) (Stream, error) {
+func (s Snapshot) edited(changes map[string]any) (Snapshot, error) {
 	var config map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(s.Config))
 	decoder.UseNumber() // some are larger than a float64 holds
@@ -243,19 +242,19 @@ func sendChunks(ctx context.Context, conn *nats.Conn, subject string, r io.Reade
 	for {
 		n, err := io.ReadFull(r, chunk)
 		if errors.Is(err, io.EOF) {
-			return send(ctx, conn, subject, nil, maxCompletion)
+			return sendChunk(ctx, conn, subject, nil, maxRestoreCompletion)
 		}
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return err
 		}
-		if err := send(ctx, conn, subject, chunk[:n], maxSilence); err != nil {
+		if err := sendChunk(ctx, conn, subject, chunk[:n], maxSnapshotSilence); err != nil {
 			return err
 		}
 	}
 }
 
 // send sends a chunk, or nothing to end, and waits until the server has taken it.
-func send(ctx context.Context, conn *nats.Conn, subject string, chunk []byte, timeout time.Duration) error {
+func sendChunk(ctx context.Context, conn *nats.Conn, subject string, chunk []byte, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	m, err := conn.RequestWithContext(ctx, subject, chunk)
@@ -265,4 +264,4 @@ func send(ctx context.Context, conn *nats.Conn, subject string, chunk []byte, ti
 	return answerError(m.Data)
 }
 
-func chunkLimit(conn *nats.Conn) int { return int(min(chunkSize, conn.MaxPayload())) }
+func chunkLimit(conn *nats.Conn) int { return int(min(snapshotChunk, conn.MaxPayload())) }

@@ -1,9 +1,4 @@
-// Package ndjson reads events from lines of JSON:
-//
-//	{"type": "callboard.call.changed", "data": {...}, "system": "...", "id": "...", "time": "..."}
-//
-// Type and data are required. Without a system, the line belongs to the phone system that its data names.
-package ndjson
+package events
 
 import (
 	"bufio"
@@ -12,25 +7,29 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"callboard/events"
 )
 
 // Line is a line of the input: an event, or the error that made it unreadable.
 type Line struct {
 	Number int // from 1
-	Event  events.Event
+	Event  Event
 	Err    error
 }
 
 const (
-	maxLine   = events.MaxBodyBytes
+	maxLine   = MaxBodyBytes
 	readAhead = 256 // lines in the channel
 )
 
-// Read reads lines until the input ends, a line is invalid or ctx ends. An invalid line is the last one. Read skips empty lines. It
+// ReadLines reads events from lines of JSON:
+//
+//	{"type": "callboard.call.changed", "data": {...}, "system": "...", "id": "...", "time": "..."}
+//
+// Type and data are required. Without a system, the line belongs to the phone system that its data names.
+//
+// It reads until the input ends, a line is invalid or ctx ends. An invalid line is the last one. It skips empty lines. It
 // closes the channel at the end; its goroutine can outlive ctx only in a call of the input's Read.
-func Read(ctx context.Context, input io.Reader, source string) <-chan Line {
+func ReadLines(ctx context.Context, input io.Reader, source string) <-chan Line {
 	lines := make(chan Line, readAhead)
 	go func() {
 		defer close(lines)
@@ -42,7 +41,7 @@ func Read(ctx context.Context, input io.Reader, source string) <-chan Line {
 			if len(text) == 0 {
 				continue
 			}
-			event, err := events.DecodeLine(text, source)
+			event, err := DecodeLine(text, source)
 			if !send(ctx, lines, Line{Number: number, Event: event, Err: err}) || err != nil {
 				return
 			}

@@ -1,4 +1,4 @@
-package journal
+package events
 
 import (
 	"fmt"
@@ -8,16 +8,16 @@ import (
 
 // The stream and its subjects: one for each key.
 const (
-	StreamName = "KEYS"
+	KeyStream = "KEYS"
 
-	subjectPrefix = "callboard.keys."
+	keySubjectPrefix = "callboard.keys."
 )
 
-// StreamConfig returns the configuration of the stream. It keeps one message for each key that has ended, without a limit of time.
-func StreamConfig(replicas int) jetstream.StreamConfig {
+// KeyStreamConfig returns the configuration of the stream. It keeps one message for each key that has ended, without a limit of time.
+func KeyStreamConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:              StreamName,
-		Subjects:          []string{subjectPrefix + "*"},
+		Name:              KeyStream,
+		Subjects:          []string{keySubjectPrefix + "*"},
 		Storage:           jetstream.FileStorage,
 		Retention:         jetstream.LimitsPolicy,
 		MaxMsgsPerSubject: 1,
@@ -27,8 +27,8 @@ func StreamConfig(replicas int) jetstream.StreamConfig {
 	}
 }
 
-// CheckStream returns one sentence for each setting of a running stream that can lose entries.
-func CheckStream(running jetstream.StreamConfig) []string {
+// CheckKeyStream returns one sentence for each setting of a running stream that can lose entries.
+func CheckKeyStream(running jetstream.StreamConfig) []string {
 	var faults []string
 	unsafe := func(is bool, format string, values ...any) {
 		if is {

@@ -3,7 +3,7 @@
 // NATS 2.15 itself has a data race: a server of a cluster that changes a stream can read the stream's group while another goroutine
 // sets it. The race detector would fail the test.
 
-package snapshot_test
+package events_test
 
 import (
 	"bytes"
@@ -15,7 +15,6 @@ import (
 
 	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/events/snapshot"
 )
 
 // A stream of three servers is restored on three servers, and on one.
@@ -27,10 +26,10 @@ func TestSaveAndRestore_Cluster(t *testing.T) {
 		_, err := js.CreateStream(t.Context(), config)
 		return err == nil
 	})
-	publish(t, js, 30, 10_000)
-	want := messages(t, stream(t, js))
+	publishRandom(t, js, 30, 10_000)
+	want := streamMessages(t, phonesStream(t, js))
 	var file bytes.Buffer
-	saved, err := snapshot.Save(t.Context(), js.Conn(), events.StreamName, &file)
+	saved, err := events.SaveSnapshot(t.Context(), js.Conn(), events.StreamName, &file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +42,7 @@ func TestSaveAndRestore_Cluster(t *testing.T) {
 	}
 	for _, c := range []struct {
 		js       jetstream.JetStream
-		stream   snapshot.Stream
+		stream   events.Snapshot
 		replicas int
 	}{
 		{js, saved, 3},
@@ -51,15 +50,15 @@ func TestSaveAndRestore_Cluster(t *testing.T) {
 	} {
 		// The leader of the cluster may learn of the deletion after the leader of the stream.
 		eventstest.Eventually(t, fmt.Sprintf("it is restored on %d servers", c.replicas), func() bool {
-			return snapshot.Restore(t.Context(), c.js.Conn(), events.StreamName, c.stream, bytes.NewReader(file.Bytes())) == nil
+			return events.RestoreSnapshot(t.Context(), c.js.Conn(), events.StreamName, c.stream, bytes.NewReader(file.Bytes())) == nil
 		})
-		restored := stream(t, c.js)
-		if got := messages(t, restored); !reflect.DeepEqual(got, want) {
+		restored := phonesStream(t, c.js)
+		if got := streamMessages(t, restored); !reflect.DeepEqual(got, want) {
 			t.Errorf("messages on %d servers = %.300v, want %.300v", c.replicas, got, want)
 		}
 		if got := restored.CachedInfo().Config.Replicas; got != c.replicas {
 			t.Errorf("replicas = %d, want %d", got, c.replicas)
 		}
-		publish(t, c.js, 1, 10)
+		publishRandom(t, c.js, 1, 10)
 	}
 }

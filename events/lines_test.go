@@ -1,4 +1,4 @@
-package ndjson_test
+package events_test
 
 import (
 	"context"
@@ -7,20 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"callboard/events/eventstest/leaks"
-	"callboard/events/ndjson"
+	"callboard/events"
 )
 
-func TestMain(m *testing.M) { leaks.Run(m) }
+const lineGroup = "0b9f5d0e-2a43-4a0e-8a53-5c1b9c0d1e2f"
 
-const group = "0b9f5d0e-2a43-4a0e-8a53-5c1b9c0d1e2f"
-
-func TestRead_StopsAtTheFirstInvalidLine(t *testing.T) {
-	good := `{"type":"callboard.group.deleted","data":{"id":"` + group + `","version":2}}`
+func TestReadLines_StopsAtTheFirstInvalidLine(t *testing.T) {
+	good := `{"type":"callboard.group.deleted","data":{"id":"` + lineGroup + `","version":2}}`
 	input := strings.NewReader(good + "\n\n  \n" + good + "\nbad\n" + good + "\n")
 	var numbers []int
 	var last error
-	for line := range ndjson.Read(t.Context(), input, "test") {
+	for line := range events.ReadLines(t.Context(), input, "test") {
 		numbers = append(numbers, line.Number)
 		last = line.Err
 	}
@@ -29,10 +26,10 @@ func TestRead_StopsAtTheFirstInvalidLine(t *testing.T) {
 	}
 }
 
-func TestRead_LastLineWithoutLineBreak(t *testing.T) {
-	input := strings.NewReader(`{"type":"callboard.group.deleted","data":{"id":"` + group + `","version":2}}`)
-	var got []ndjson.Line
-	for line := range ndjson.Read(t.Context(), input, "test") {
+func TestReadLines_LastLineWithoutLineBreak(t *testing.T) {
+	input := strings.NewReader(`{"type":"callboard.group.deleted","data":{"id":"` + lineGroup + `","version":2}}`)
+	var got []events.Line
+	for line := range events.ReadLines(t.Context(), input, "test") {
 		got = append(got, line)
 	}
 	if len(got) != 1 || got[0].Err != nil {
@@ -40,21 +37,21 @@ func TestRead_LastLineWithoutLineBreak(t *testing.T) {
 	}
 }
 
-func TestRead_ReportsAReadError(t *testing.T) {
+func TestReadLines_ReportsAReadError(t *testing.T) {
 	broken := errors.New("broken")
 	r, w := io.Pipe()
 	w.CloseWithError(broken)
-	if line := <-ndjson.Read(t.Context(), r, "test"); !errors.Is(line.Err, broken) {
+	if line := <-events.ReadLines(t.Context(), r, "test"); !errors.Is(line.Err, broken) {
 		t.Errorf("error = %v, want %v", line.Err, broken)
 	}
 }
 
 // The lines that fit into the channel may be read before the end of the context, and few after it.
-func TestRead_EndsWithItsContext(t *testing.T) {
-	good := `{"type":"callboard.group.deleted","data":{"id":"` + group + `","version":2}}` + "\n"
+func TestReadLines_EndsWithItsContext(t *testing.T) {
+	good := `{"type":"callboard.group.deleted","data":{"id":"` + lineGroup + `","version":2}}` + "\n"
 	ctx, cancel := context.WithCancel(t.Context())
 	const all = 1000
-	lines := ndjson.Read(ctx, strings.NewReader(strings.Repeat(good, all)), "test")
+	lines := events.ReadLines(ctx, strings.NewReader(strings.Repeat(good, all)), "test")
 	cancel()
 	read := 0
 	for range lines {

@@ -1,4 +1,4 @@
-package audit_test
+package events_test
 
 import (
 	"net/netip"
@@ -10,13 +10,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/events/audit"
+	"callboard/events"
 	"callboard/events/eventstest"
 )
 
-func entries() []audit.Entry {
+func auditEntries() []events.AuditEntry {
 	at := time.Date(2026, 3, 2, 9, 30, 0, 123456000, time.UTC)
-	return []audit.Entry{
+	return []events.AuditEntry{
 		{
 			ID: uuid.New(), At: at, KeyID: uuid.New(), Operation: "listCallLogs", System: uuid.NullUUID{UUID: uuid.New(), Valid: true},
 			Status: 200, Address: netip.MustParseAddr("192.0.2.7"), RequestID: "a",
@@ -29,22 +29,22 @@ func entries() []audit.Entry {
 	}
 }
 
-func TestEncode_RoundTrip(t *testing.T) {
+func TestEncodeAudit_RoundTrip(t *testing.T) {
 	t.Parallel()
-	want := entries()
-	message, err := audit.Encode(want)
+	want := auditEntries()
+	message, err := events.EncodeAudit(want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := audit.Decode(message)
+	got, err := events.DecodeAudit(message)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("decoded = %v, error = %v, want %v", got, err, want)
 	}
 }
 
-func TestDecode_RefusesInvalidMessages(t *testing.T) {
+func TestDecodeAudit_RefusesInvalidMessages(t *testing.T) {
 	t.Parallel()
-	valid, err := audit.Encode(entries())
+	valid, err := events.EncodeAudit(auditEntries())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,23 +60,23 @@ func TestDecode_RefusesInvalidMessages(t *testing.T) {
 		"without a key":           strings.Replace(string(valid), `"keyId"`, `"no"`, 1),
 		"the year 0":              strings.Replace(string(valid), `"2026-`, `"0000-`, 1),
 	} {
-		if got, err := audit.Decode([]byte(message)); err == nil {
+		if got, err := events.DecodeAudit([]byte(message)); err == nil {
 			t.Errorf("%s: decoded = %v, want an error", name, got)
 		}
 	}
 }
 
-func TestStreamConfig_IsAcceptedByServer(t *testing.T) {
+func TestAuditStreamConfig_IsAcceptedByServer(t *testing.T) {
 	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	if _, err := js.CreateStream(t.Context(), audit.StreamConfig(1)); err != nil {
+	if _, err := js.CreateStream(t.Context(), events.AuditStreamConfig(1)); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestCheckStream(t *testing.T) {
+func TestCheckAuditStream(t *testing.T) {
 	t.Parallel()
-	if faults := audit.CheckStream(audit.StreamConfig(1)); len(faults) > 0 {
+	if faults := events.CheckAuditStream(events.AuditStreamConfig(1)); len(faults) > 0 {
 		t.Errorf("faults of StreamConfig = %v, want none", faults)
 	}
 	for want, change := range map[string]func(*jetstream.StreamConfig){
@@ -88,9 +88,9 @@ func TestCheckStream(t *testing.T) {
 		"no limit of its size":    func(c *jetstream.StreamConfig) { c.MaxBytes = -1 },
 		"does not acknowledge":    func(c *jetstream.StreamConfig) { c.NoAck = true },
 	} {
-		running := audit.StreamConfig(1)
+		running := events.AuditStreamConfig(1)
 		change(&running)
-		if faults := audit.CheckStream(running); len(faults) != 1 || !strings.Contains(faults[0], want) {
+		if faults := events.CheckAuditStream(running); len(faults) != 1 || !strings.Contains(faults[0], want) {
 			t.Errorf("faults = %v, want %q", faults, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package audit
+package events
 
 import (
 	"fmt"
@@ -9,40 +9,40 @@ import (
 
 // The stream and its only subject.
 const (
-	StreamName = "AUDIT_LOG"
-	Subject    = "callboard.audit.log"
+	AuditStream  = "AUDIT_LOG"
+	AuditSubject = "callboard.audit.log"
 
-	// MaxEntries is the largest number of entries in a message.
-	MaxEntries = 512
+	// MaxAuditEntries is the largest number of entries in a message.
+	MaxAuditEntries = 512
 
-	// maxAge is how far a database can go back, by a failover or a restore, and still get all entries again.
-	maxAge = 48 * time.Hour
+	// auditMaxAge is how far a database can go back, by a failover or a restore, and still get all entries again.
+	auditMaxAge = 48 * time.Hour
 
-	// maxBytes is what the stream holds at most: some eight million entries. The audit can't take the disk that the events need. The server
+	// auditMaxBytes is what the stream holds at most: some eight million entries. The audit can't take the disk that the events need. The server
 	// reserves it: with more, it refuses the stream on a small disk.
-	maxBytes = 4 << 30
+	auditMaxBytes = 4 << 30
 )
 
-// StreamConfig returns the configuration of the stream. It keeps messages that are stored in PostgreSQL, because a failover can lose what
+// AuditStreamConfig returns the configuration of the stream. It keeps messages that are stored in PostgreSQL, because a failover can lose what
 // PostgreSQL has committed last. When it is full, it refuses new messages: readers keep the entries and, when they have no room left,
 // refuse requests. Purges are allowed, so that projectors can make room by removing old messages whose entries are stored.
-func StreamConfig(replicas int) jetstream.StreamConfig {
+func AuditStreamConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:       StreamName,
-		Subjects:   []string{Subject},
+		Name:       AuditStream,
+		Subjects:   []string{AuditSubject},
 		Storage:    jetstream.FileStorage,
 		Retention:  jetstream.LimitsPolicy,
 		Discard:    jetstream.DiscardNew,
-		MaxAge:     maxAge,
-		MaxBytes:   maxBytes,
+		MaxAge:     auditMaxAge,
+		MaxBytes:   auditMaxBytes,
 		Duplicates: 2 * time.Minute,
 		Replicas:   replicas,
 		DenyDelete: true,
 	}
 }
 
-// CheckStream returns one sentence for each setting of a running stream that can lose entries.
-func CheckStream(running jetstream.StreamConfig) []string {
+// CheckAuditStream returns one sentence for each setting of a running stream that can lose entries.
+func CheckAuditStream(running jetstream.StreamConfig) []string {
 	var faults []string
 	unsafe := func(is bool, format string, values ...any) {
 		if is {
@@ -50,12 +50,12 @@ func CheckStream(running jetstream.StreamConfig) []string {
 		}
 	}
 	unsafe(running.Storage != jetstream.FileStorage, "is not stored in files: a restart loses entries that are not in PostgreSQL yet.")
-	unsafe(running.MaxAge > 0 && running.MaxAge < maxAge, "drops messages after %s: entries that no projector has stored by then are lost. "+
+	unsafe(running.MaxAge > 0 && running.MaxAge < auditMaxAge, "drops messages after %s: entries that no projector has stored by then are lost. "+
 		"Run 'nats stream edit %s --max-age 48h'.", running.MaxAge, running.Name)
 	limited := running.MaxMsgs > 0 || running.MaxBytes > 0 || running.MaxMsgsPerSubject > 0
 	unsafe(limited && running.Discard != jetstream.DiscardNew, "drops old messages when it is full: set its discard policy to new.")
 	unsafe(running.MaxBytes <= 0, "has no limit of its size: entries that no projector stores can fill the disk of the events. "+
-		"Run 'nats stream edit %s --max-bytes %d --discard new'.", running.Name, maxBytes)
+		"Run 'nats stream edit %s --max-bytes %d --discard new'.", running.Name, auditMaxBytes)
 	unsafe(running.Retention != jetstream.LimitsPolicy, "does not keep stored messages: a failover of PostgreSQL can lose their entries.")
 	unsafe(running.DenyPurge, "denies purges: once it is full of stored entries, readers will refuse all requests.")
 	unsafe(running.NoAck, "does not acknowledge messages: readers will refuse all requests once their queues are full.")

@@ -1,4 +1,4 @@
-package audit
+package events
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Entry is one request of a key, or several that were refused with the same status and code.
-type Entry struct {
+// AuditEntry is one request of a key, or several that were refused with the same status and code.
+type AuditEntry struct {
 	ID        uuid.UUID     `json:"id"` // an entry with this id is stored once, however often it is delivered
 	At        time.Time     `json:"at"` // when the request arrived, the first of several, in microseconds
 	KeyID     uuid.UUID     `json:"keyId"`
@@ -31,10 +31,10 @@ type Entry struct {
 }
 
 // Requests returns how many requests the entry is about.
-func (e Entry) Requests() int64 { return max(1, e.Count) }
+func (e AuditEntry) Requests() int64 { return max(1, e.Count) }
 
-// Encode encodes entries as lines of JSON.
-func Encode(entries []Entry) ([]byte, error) {
+// EncodeAudit encodes entries as lines of JSON.
+func EncodeAudit(entries []AuditEntry) ([]byte, error) {
 	var b bytes.Buffer
 	lines := json.NewEncoder(&b)
 	for _, e := range entries {
@@ -45,11 +45,11 @@ func Encode(entries []Entry) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Decode decodes the lines of [Encode]. It returns an error if any line is invalid or if there is none.
-func Decode(message []byte) ([]Entry, error) {
-	var entries []Entry
+// DecodeAudit decodes the lines of [EncodeAudit]. It returns an error if any line is invalid or if there is none.
+func DecodeAudit(message []byte) ([]AuditEntry, error) {
+	var entries []AuditEntry
 	for line := range bytes.Lines(message) {
-		var e Entry
+		var e AuditEntry
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("audit entry: %w", err)
 		}

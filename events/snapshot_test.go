@@ -1,4 +1,4 @@
-package snapshot_test
+package events_test
 
 import (
 	"bytes"
@@ -15,18 +15,17 @@ import (
 
 	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/events/snapshot"
 )
 
-// message is what must survive.
-type message struct {
+// streamMessage is what must survive.
+type streamMessage struct {
 	Sequence      uint64
 	Time          string
 	Subject, Data string
 	Header        nats.Header
 }
 
-func messages(t *testing.T, stream jetstream.Stream) (list []message) {
+func streamMessages(t *testing.T, stream jetstream.Stream) (list []streamMessage) {
 	t.Helper()
 	for sequence := uint64(1); sequence <= stream.CachedInfo().State.LastSeq; sequence++ {
 		m, err := stream.GetMsg(t.Context(), sequence)
@@ -36,12 +35,12 @@ func messages(t *testing.T, stream jetstream.Stream) (list []message) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, message{m.Sequence, m.Time.String(), m.Subject, string(m.Data), m.Header})
+		list = append(list, streamMessage{m.Sequence, m.Time.String(), m.Subject, string(m.Data), m.Header})
 	}
 	return list
 }
 
-func stream(t *testing.T, js jetstream.JetStream) jetstream.Stream {
+func phonesStream(t *testing.T, js jetstream.JetStream) jetstream.Stream {
 	t.Helper()
 	s, err := js.Stream(t.Context(), events.StreamName)
 	if err != nil {
@@ -50,7 +49,7 @@ func stream(t *testing.T, js jetstream.JetStream) jetstream.Stream {
 	return s
 }
 
-func publish(t *testing.T, js jetstream.JetStream, count, size int) {
+func publishRandom(t *testing.T, js jetstream.JetStream, count, size int) {
 	t.Helper()
 	for i := range count {
 		m := nats.NewMsg("phones.a.call")
@@ -80,19 +79,19 @@ func TestSaveAndRestore(t *testing.T) {
 			if _, err := js.CreateStream(t.Context(), events.StreamConfig(events.StreamName, 4, 1)); err != nil {
 				t.Fatal(err)
 			}
-			publish(t, js, c.count, c.size)
-			before := stream(t, js)
+			publishRandom(t, js, c.count, c.size)
+			before := phonesStream(t, js)
 			var file bytes.Buffer
-			saved, err := snapshot.Save(t.Context(), js.Conn(), events.StreamName, &file)
+			saved, err := events.SaveSnapshot(t.Context(), js.Conn(), events.StreamName, &file)
 			if err != nil {
 				t.Fatal(err)
 			}
 			other := eventstest.JetStream(t, eventstest.NewServer(t, c.options...).URL())
-			if err := snapshot.Restore(t.Context(), other.Conn(), events.StreamName, saved, bytes.NewReader(file.Bytes())); err != nil {
+			if err := events.RestoreSnapshot(t.Context(), other.Conn(), events.StreamName, saved, bytes.NewReader(file.Bytes())); err != nil {
 				t.Fatal(err)
 			}
-			after := stream(t, other)
-			if got, want := messages(t, after), messages(t, before); !reflect.DeepEqual(got, want) {
+			after := phonesStream(t, other)
+			if got, want := streamMessages(t, after), streamMessages(t, before); !reflect.DeepEqual(got, want) {
 				t.Errorf("messages = %.300v, want %.300v", got, want)
 			}
 			got, want := after.CachedInfo().Config, before.CachedInfo().Config
@@ -102,8 +101,8 @@ func TestSaveAndRestore(t *testing.T) {
 			if held, err := saved.Range(); err != nil || held.Last != uint64(c.count) || held.Messages != uint64(c.count) {
 				t.Errorf("range = %+v, %v, want %d messages", held, err, c.count)
 			}
-			publish(t, other, 1, 10)
-			if last := stream(t, other).CachedInfo().State.LastSeq; last != uint64(c.count)+1 {
+			publishRandom(t, other, 1, 10)
+			if last := phonesStream(t, other).CachedInfo().State.LastSeq; last != uint64(c.count)+1 {
 				t.Errorf("sequence of the next message = %d, want %d", last, c.count+1)
 			}
 		})
@@ -113,7 +112,7 @@ func TestSaveAndRestore(t *testing.T) {
 func TestSave_StreamIsMissing(t *testing.T) {
 	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	_, err := snapshot.Save(t.Context(), js.Conn(), events.StreamName, io.Discard)
+	_, err := events.SaveSnapshot(t.Context(), js.Conn(), events.StreamName, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "stream not found") {
 		t.Errorf("error = %v, want stream not found", err)
 	}
@@ -133,8 +132,8 @@ func TestSave_WriteFails(t *testing.T) {
 	if _, err := js.CreateStream(t.Context(), events.StreamConfig(events.StreamName, 4, 1)); err != nil {
 		t.Fatal(err)
 	}
-	publish(t, js, 1, 10)
-	if _, err := snapshot.Save(t.Context(), js.Conn(), events.StreamName, fullDisk{}); !errors.Is(err, errDisk) {
+	publishRandom(t, js, 1, 10)
+	if _, err := events.SaveSnapshot(t.Context(), js.Conn(), events.StreamName, fullDisk{}); !errors.Is(err, errDisk) {
 		t.Errorf("error = %v, want %v", err, errDisk)
 	}
 }
@@ -146,25 +145,25 @@ func TestRestore_Interrupted(t *testing.T) {
 	if _, err := js.CreateStream(t.Context(), events.StreamConfig(events.StreamName, 4, 1)); err != nil {
 		t.Fatal(err)
 	}
-	publish(t, js, 40, 100_000)
+	publishRandom(t, js, 40, 100_000)
 	var file bytes.Buffer
-	saved, err := snapshot.Save(t.Context(), js.Conn(), events.StreamName, &file)
+	saved, err := events.SaveSnapshot(t.Context(), js.Conn(), events.StreamName, &file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if snapshot.Unfinished(stream(t, js).CachedInfo().Config) {
+	if events.UnfinishedRestore(phonesStream(t, js).CachedInfo().Config) {
 		t.Error("unfinished = true for a complete stream, want false")
 	}
 	other := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	half := io.MultiReader(bytes.NewReader(file.Bytes()[:file.Len()/2]), fullDisk{})
-	if err := snapshot.Restore(t.Context(), other.Conn(), events.StreamName, saved, half); !errors.Is(err, errDisk) {
+	if err := events.RestoreSnapshot(t.Context(), other.Conn(), events.StreamName, saved, half); !errors.Is(err, errDisk) {
 		t.Fatalf("error = %v, want %v", err, errDisk)
 	}
 	eventstest.Eventually(t, "the server has created the stream", func() bool {
 		_, err := other.Stream(t.Context(), events.StreamName)
 		return err == nil
 	})
-	if !snapshot.Unfinished(stream(t, other).CachedInfo().Config) {
+	if !events.UnfinishedRestore(phonesStream(t, other).CachedInfo().Config) {
 		t.Error("unfinished = false after an interruption, want true")
 	}
 	if _, err := other.Publish(t.Context(), "phones.a.call", nil); !errors.Is(err, jetstream.ErrNoStreamResponse) {
@@ -173,10 +172,10 @@ func TestRestore_Interrupted(t *testing.T) {
 	if err := other.DeleteStream(t.Context(), events.StreamName); err != nil {
 		t.Fatal(err)
 	}
-	if err := snapshot.Restore(t.Context(), other.Conn(), events.StreamName, saved, &file); err != nil {
+	if err := events.RestoreSnapshot(t.Context(), other.Conn(), events.StreamName, saved, &file); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := messages(t, stream(t, other)), messages(t, stream(t, js)); !reflect.DeepEqual(got, want) {
+	if got, want := streamMessages(t, phonesStream(t, other)), streamMessages(t, phonesStream(t, js)); !reflect.DeepEqual(got, want) {
 		t.Errorf("messages = %.300v, want %.300v", got, want)
 	}
 }

@@ -1,4 +1,4 @@
-package journal_test
+package events_test
 
 import (
 	"context"
@@ -12,35 +12,32 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/events/eventstest/leaks"
-	"callboard/events/journal"
 )
 
-func TestMain(m *testing.M) { leaks.Run(m) }
-
-func newJournal(t *testing.T) jetstream.JetStream {
+func newKeyStream(t *testing.T) jetstream.JetStream {
 	t.Helper()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	if _, err := js.CreateStream(t.Context(), journal.StreamConfig(1)); err != nil {
+	if _, err := js.CreateStream(t.Context(), events.KeyStreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}
 	return js
 }
 
-func publish(t *testing.T, js jetstream.JetStream, entries ...journal.Entry) {
+func publishKeyEnds(t *testing.T, js jetstream.JetStream, entries ...events.KeyEnd) {
 	t.Helper()
 	for _, e := range entries {
-		if err := journal.Publish(t.Context(), js, e); err != nil {
+		if err := events.PublishKeyEnd(t.Context(), js, e); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // read returns the entries that are new to a reader, and the number of unreadable messages.
-func read(t *testing.T, js jetstream.JetStream, r *journal.Reader) (entries []journal.Entry, unreadable int) {
+func readKeyEnds(t *testing.T, js jetstream.JetStream, r *events.KeyEndReader) (entries []events.KeyEnd, unreadable int) {
 	t.Helper()
-	unreadable, err := r.Read(t.Context(), js, func(list []journal.Entry) error {
+	unreadable, err := r.Read(t.Context(), js, func(list []events.KeyEnd) error {
 		entries = append(entries, list...)
 		return nil
 	})
@@ -50,7 +47,7 @@ func read(t *testing.T, js jetstream.JetStream, r *journal.Reader) (entries []jo
 	return entries, unreadable
 }
 
-func checkEntries(t *testing.T, got []journal.Entry, want ...journal.Entry) {
+func checkKeyEnds(t *testing.T, got []events.KeyEnd, want ...events.KeyEnd) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("entries = %+v, want %+v", got, want)
@@ -62,53 +59,53 @@ func checkEntries(t *testing.T, got []journal.Entry, want ...journal.Entry) {
 	}
 }
 
-func revoked(at time.Time) journal.Entry { return journal.Entry{ID: uuid.New(), RevokedAt: &at} }
+func revokedKey(at time.Time) events.KeyEnd { return events.KeyEnd{ID: uuid.New(), RevokedAt: &at} }
 
 // A reader gets the newest entry of each key, and later only what is new.
-func TestReader_Read(t *testing.T) {
+func TestKeyEndReader_Read(t *testing.T) {
 	t.Parallel()
-	js := newJournal(t)
+	js := newKeyStream(t)
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	soon := now.Add(time.Hour)
-	a, b := revoked(now), journal.Entry{ID: uuid.New(), ExpiresAt: &soon}
-	publish(t, js, a, b)
+	a, b := revokedKey(now), events.KeyEnd{ID: uuid.New(), ExpiresAt: &soon}
+	publishKeyEnds(t, js, a, b)
 	both := b
 	both.RevokedAt = &now
-	publish(t, js, both)
-	var r journal.Reader
-	got, _ := read(t, js, &r)
-	checkEntries(t, got, a, both)
-	got, _ = read(t, js, &r)
-	checkEntries(t, got)
-	c := revoked(now)
-	publish(t, js, c)
-	got, _ = read(t, js, &r)
-	checkEntries(t, got, c)
+	publishKeyEnds(t, js, both)
+	var r events.KeyEndReader
+	got, _ := readKeyEnds(t, js, &r)
+	checkKeyEnds(t, got, a, both)
+	got, _ = readKeyEnds(t, js, &r)
+	checkKeyEnds(t, got)
+	c := revokedKey(now)
+	publishKeyEnds(t, js, c)
+	got, _ = readKeyEnds(t, js, &r)
+	checkKeyEnds(t, got, c)
 }
 
 // More entries than a request asks for are read in one pass.
-func TestReader_Many(t *testing.T) {
+func TestKeyEndReader_Many(t *testing.T) {
 	t.Parallel()
-	js := newJournal(t)
+	js := newKeyStream(t)
 	const count = 1500
 	for range count {
-		publish(t, js, revoked(time.Now()))
+		publishKeyEnds(t, js, revokedKey(time.Now()))
 	}
-	var r journal.Reader
-	if got, _ := read(t, js, &r); len(got) != count {
+	var r events.KeyEndReader
+	if got, _ := readKeyEnds(t, js, &r); len(got) != count {
 		t.Errorf("entries = %d, want %d", len(got), count)
 	}
 }
 
 // A message that the server has sent, but that has not arrived, is an error. The next read has it.
-func TestReader_LostMessage(t *testing.T) {
+func TestKeyEndReader_LostMessage(t *testing.T) {
 	t.Parallel()
-	js := newJournal(t)
+	js := newKeyStream(t)
 	const count = 1100 // more than one request asks for
 	for range count {
-		publish(t, js, revoked(time.Now()))
+		publishKeyEnds(t, js, revokedKey(time.Now()))
 	}
-	stream, err := js.Stream(t.Context(), journal.StreamName)
+	stream, err := js.Stream(t.Context(), events.KeyStream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,51 +120,51 @@ func TestReader_LostMessage(t *testing.T) {
 			}
 		}
 	})
-	var r journal.Reader
-	_, err = r.Read(t.Context(), js, func([]journal.Entry) error {
+	var r events.KeyEndReader
+	_, err = r.Read(t.Context(), js, func([]events.KeyEnd) error {
 		take()
 		return nil
 	})
 	if err == nil || !strings.Contains(err.Error(), "1 messages were lost") {
 		t.Errorf("error = %v, want one about a lost message", err)
 	}
-	if got, _ := read(t, js, &r); len(got) != count {
+	if got, _ := readKeyEnds(t, js, &r); len(got) != count {
 		t.Errorf("entries of the next read = %d, want %d", len(got), count)
 	}
 }
 
 // After an error of the work, all of it is read again. A stream that was created again is read from its beginning.
-func TestReader_BeginsAgain(t *testing.T) {
+func TestKeyEndReader_BeginsAgain(t *testing.T) {
 	t.Parallel()
-	js := newJournal(t)
-	a, b := revoked(time.Now()), revoked(time.Now())
-	publish(t, js, a, b)
-	var r journal.Reader
+	js := newKeyStream(t)
+	a, b := revokedKey(time.Now()), revokedKey(time.Now())
+	publishKeyEnds(t, js, a, b)
+	var r events.KeyEndReader
 	failure := errors.New("failure")
-	if _, err := r.Read(t.Context(), js, func([]journal.Entry) error { return failure }); !errors.Is(err, failure) {
+	if _, err := r.Read(t.Context(), js, func([]events.KeyEnd) error { return failure }); !errors.Is(err, failure) {
 		t.Errorf("error = %v, want that of the work", err)
 	}
-	got, _ := read(t, js, &r)
-	checkEntries(t, got, a, b)
+	got, _ := readKeyEnds(t, js, &r)
+	checkKeyEnds(t, got, a, b)
 	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER"}); err != nil { // the server removes an empty account's folders
 		t.Fatal(err)
 	}
-	if err := js.DeleteStream(t.Context(), journal.StreamName); err != nil {
+	if err := js.DeleteStream(t.Context(), events.KeyStream); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := js.CreateStream(t.Context(), journal.StreamConfig(1)); err != nil {
+	if _, err := js.CreateStream(t.Context(), events.KeyStreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}
-	c := revoked(time.Now())
-	publish(t, js, c)
-	got, _ = read(t, js, &r)
-	checkEntries(t, got, c)
+	c := revokedKey(time.Now())
+	publishKeyEnds(t, js, c)
+	got, _ = readKeyEnds(t, js, &r)
+	checkKeyEnds(t, got, c)
 }
 
 // A message that holds no entry, that of another key, or a copy of one, ends no key and does not hide the others.
-func TestReader_UnreadableMessages(t *testing.T) {
+func TestKeyEndReader_UnreadableMessages(t *testing.T) {
 	t.Parallel()
-	js := newJournal(t)
+	js := newKeyStream(t)
 	victim := uuid.NewString()
 	for subject, body := range map[string]string{
 		uuid.NewString(): `{"id":"` + victim + `","revokedAt":"2026-03-01T00:00:00Z"}`,
@@ -185,50 +182,50 @@ func TestReader_UnreadableMessages(t *testing.T) {
 	if _, err := js.PublishMsg(t.Context(), copied); err != nil {
 		t.Fatal(err)
 	}
-	e := revoked(time.Now())
-	publish(t, js, e)
-	var r journal.Reader
-	got, unreadable := read(t, js, &r)
-	checkEntries(t, got, e)
+	e := revokedKey(time.Now())
+	publishKeyEnds(t, js, e)
+	var r events.KeyEndReader
+	got, unreadable := readKeyEnds(t, js, &r)
+	checkKeyEnds(t, got, e)
 	if unreadable != 5 {
 		t.Errorf("unreadable messages = %d, want 5", unreadable)
 	}
 }
 
-func TestMissingStream(t *testing.T) {
+func TestKeyStream_Missing(t *testing.T) {
 	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	if err := journal.Publish(t.Context(), js, revoked(time.Now())); !errors.Is(err, journal.ErrMissing) {
+	if err := events.PublishKeyEnd(t.Context(), js, revokedKey(time.Now())); !errors.Is(err, events.ErrNoKeyStream) {
 		t.Errorf("publish: error = %v, want ErrMissing", err)
 	}
-	var r journal.Reader
-	_, err := r.Read(t.Context(), js, func([]journal.Entry) error { return nil })
-	if !errors.Is(err, journal.ErrMissing) {
+	var r events.KeyEndReader
+	_, err := r.Read(t.Context(), js, func([]events.KeyEnd) error { return nil })
+	if !errors.Is(err, events.ErrNoKeyStream) {
 		t.Errorf("read: error = %v, want ErrMissing", err)
 	}
 }
 
 // Neither an entry without an end nor one without a key is published.
-func TestPublish_RefusesEmptyEntries(t *testing.T) {
+func TestPublishKeyEnd_RefusesEmptyEntries(t *testing.T) {
 	t.Parallel()
-	js := newJournal(t)
+	js := newKeyStream(t)
 	now := time.Now()
-	for _, e := range []journal.Entry{{ID: uuid.New()}, {RevokedAt: &now}} {
-		if err := journal.Publish(context.Background(), js, e); err == nil {
+	for _, e := range []events.KeyEnd{{ID: uuid.New()}, {RevokedAt: &now}} {
+		if err := events.PublishKeyEnd(context.Background(), js, e); err == nil {
 			t.Errorf("entry %+v: error = nil, want one", e)
 		}
 	}
 }
 
-func TestCheckStream(t *testing.T) {
+func TestCheckKeyStream(t *testing.T) {
 	t.Parallel()
-	if faults := journal.CheckStream(journal.StreamConfig(3)); len(faults) != 0 {
+	if faults := events.CheckKeyStream(events.KeyStreamConfig(3)); len(faults) != 0 {
 		t.Errorf("faults of the stream = %v, want none", faults)
 	}
 	unsafe := jetstream.StreamConfig{
-		Name: journal.StreamName, Storage: jetstream.MemoryStorage, Retention: jetstream.WorkQueuePolicy, MaxAge: time.Hour, MaxBytes: 1, NoAck: true,
+		Name: events.KeyStream, Storage: jetstream.MemoryStorage, Retention: jetstream.WorkQueuePolicy, MaxAge: time.Hour, MaxBytes: 1, NoAck: true,
 	}
-	faults := journal.CheckStream(unsafe)
+	faults := events.CheckKeyStream(unsafe)
 	for _, want := range []string{"in files", "were read", "1h0m0s", "limit of its size", "be deleted", "be purged", "acknowledge"} {
 		if !strings.Contains(strings.Join(faults, "\n"), want) {
 			t.Errorf("faults = %q, want one that contains %q", faults, want)

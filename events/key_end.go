@@ -1,4 +1,4 @@
-package journal
+package events
 
 import (
 	"encoding/json"
@@ -8,19 +8,17 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"callboard/events"
 )
 
-// Entry says when a key ends. At least one of the times is not nil. It holds nothing secret.
-type Entry struct {
+// KeyEnd says when a key ends. At least one of the times is not nil. It holds nothing secret.
+type KeyEnd struct {
 	ID        uuid.UUID  `json:"id"`
 	RevokedAt *time.Time `json:"revokedAt,omitempty"`
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 }
 
 // Same tells whether two entries say the same.
-func (e Entry) Same(other Entry) bool {
+func (e KeyEnd) Same(other KeyEnd) bool {
 	return e.ID == other.ID && sameTime(e.RevokedAt, other.RevokedAt) && sameTime(e.ExpiresAt, other.ExpiresAt)
 }
 
@@ -31,17 +29,17 @@ func sameTime(a, b *time.Time) bool {
 	return a.Equal(*b)
 }
 
-func (e Entry) encode() ([]byte, error) {
+func (e KeyEnd) encode() ([]byte, error) {
 	if err := e.validate(); err != nil {
 		return nil, err
 	}
 	return json.Marshal(e)
 }
 
-// decode decodes a message. Who may publish the entry of one key must not be able to end another one, and who may ask NATS for a copy of a
+// decodeKeyEnd decodes a message. Who may publish the entry of one key must not be able to end another one, and who may ask NATS for a copy of a
 // message, which can be sent to any subject, must end none.
-func decode(m jetstream.Msg) (e Entry, err error) {
-	if copied := events.ServerHeader(m.Headers()); copied != "" {
+func decodeKeyEnd(m jetstream.Msg) (e KeyEnd, err error) {
+	if copied := ServerHeader(m.Headers()); copied != "" {
 		return e, errors.New("journal entry: it is a copy of a message, with the header " + copied)
 	}
 	if err := json.Unmarshal(m.Data(), &e); err != nil {
@@ -53,7 +51,7 @@ func decode(m jetstream.Msg) (e Entry, err error) {
 	return e, e.validate()
 }
 
-func (e Entry) validate() error {
+func (e KeyEnd) validate() error {
 	if e.ID == uuid.Nil || e.RevokedAt == nil && e.ExpiresAt == nil {
 		return errors.New("journal entry: the id or both times are missing")
 	}
@@ -65,4 +63,4 @@ func (e Entry) validate() error {
 	return nil
 }
 
-func (e Entry) subject() string { return subjectPrefix + e.ID.String() }
+func (e KeyEnd) subject() string { return keySubjectPrefix + e.ID.String() }
