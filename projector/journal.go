@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"callboard/events"
-	"callboard/projector/retry"
 	"callboard/projector/store"
 )
 
@@ -24,7 +23,7 @@ type journalActor struct {
 
 // run ends with ctx. Partitions are claimed meanwhile: they don't wait for the journal.
 func (a *journalActor) run(ctx context.Context) {
-	for backOff := retry.NewBackOff(); ctx.Err() == nil; {
+	for backOff := NewBackOff(); ctx.Err() == nil; {
 		wait := journalInterval
 		if err := a.read(ctx); err != nil && ctx.Err() == nil {
 			wait = backOff.Next(0)
@@ -33,7 +32,7 @@ func (a *journalActor) run(ctx context.Context) {
 			a.lastError = ""
 			backOff.Reset()
 		}
-		retry.Pause(ctx, wait)
+		Pause(ctx, wait)
 	}
 }
 

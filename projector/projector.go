@@ -18,8 +18,6 @@ import (
 
 	"callboard/projector/feed"
 	"callboard/projector/ingest"
-	"callboard/projector/lock"
-	"callboard/projector/retry"
 	"callboard/projector/store"
 )
 
@@ -97,7 +95,7 @@ func (p *Projector) Run(ctx context.Context) error {
 	var observing sync.WaitGroup
 	observing.Go(func() { p.observeDatabase(ctx) })
 	defer observing.Wait()
-	for backOff := retry.NewBackOff(); ; {
+	for backOff := NewBackOff(); ; {
 		began := time.Now()
 		err := p.session(ctx)
 		p.ready.Store(false)
@@ -107,7 +105,7 @@ func (p *Projector) Run(ctx context.Context) error {
 		}
 		wait := backOff.Next(time.Since(began))
 		p.config.Log.Error().Err(err).Dur("retry_in", wait).Msg("session lost")
-		retry.Pause(ctx, wait)
+		Pause(ctx, wait)
 	}
 }
 
@@ -128,7 +126,7 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	locks, err := lock.New(ctx, p.config.Database, p.config.Control)
+	locks, err := NewLocks(ctx, p.config.Database, p.config.Control)
 	if err != nil {
 		return err
 	}
@@ -156,7 +154,7 @@ func (p *Projector) session(ctx context.Context) (err error) {
 }
 
 // holdPartitions acquires partitions, and releases those whose workers have ended, until ctx ends.
-func (p *Projector) holdPartitions(ctx context.Context, locks *lock.Locks, supervisor *supervisor) (err error) {
+func (p *Projector) holdPartitions(ctx context.Context, locks *Locks, supervisor *supervisor) (err error) {
 	tick := time.NewTicker(p.config.Tick)
 	defer tick.Stop()
 	complete := false
@@ -189,7 +187,7 @@ func (p *Projector) holdPartitions(ctx context.Context, locks *lock.Locks, super
 }
 
 // acquirePartitions locks the partitions that are free, and starts their workers. It tells whether no other projector owns any.
-func (p *Projector) acquirePartitions(ctx context.Context, locks *lock.Locks, supervisor *supervisor) (complete bool, err error) {
+func (p *Projector) acquirePartitions(ctx context.Context, locks *Locks, supervisor *supervisor) (complete bool, err error) {
 	startable := supervisor.startable()
 	locked, err := locks.TryLock(ctx, startable)
 	if err != nil {
@@ -201,7 +199,7 @@ func (p *Projector) acquirePartitions(ctx context.Context, locks *lock.Locks, su
 }
 
 // terminateUnresponsive checks the other owners once.
-func (p *Projector) terminateUnresponsive(ctx context.Context, locks *lock.Locks) error {
+func (p *Projector) terminateUnresponsive(ctx context.Context, locks *Locks) error {
 	terminated, err := locks.TerminateUnresponsive(ctx, p.config.OwnerChecks)
 	for _, session := range terminated {
 		p.config.Log.Warn().Int32("pid", session.PID).Str("application_name", session.Application).Msg("terminated unresponsive projector")

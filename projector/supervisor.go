@@ -11,7 +11,6 @@ import (
 
 	"callboard/projector/feed"
 	"callboard/projector/ingest"
-	"callboard/projector/retry"
 	"callboard/projector/store"
 )
 
@@ -34,12 +33,12 @@ type partitionState struct {
 	running      bool
 	startedAt    time.Time
 	notBefore    time.Time // of the next start
-	backOff      retry.BackOff
+	backOff      BackOff
 	confirmation stopConfirmation
 }
 
 // stopConfirmation confirms what is to stop a partition of a replicated stream.
-type stopConfirmation struct{ retry.Confirmation }
+type stopConfirmation struct{ Confirmation }
 
 // confirms tells whether the partition is to stop for a reason now.
 func (d *stopConfirmation) confirms(stop *ingest.StopError, now time.Time) bool {
@@ -59,7 +58,7 @@ func newSupervisor(p *Projector, source ingest.Source, feed *feed.SharedFeed, pa
 		exits: make(chan exit, len(partitions)), // it can be sent to although nobody receives
 	}
 	for _, partition := range partitions {
-		s.partitions[partition] = &partitionState{backOff: retry.NewBackOff()}
+		s.partitions[partition] = &partitionState{backOff: NewBackOff()}
 		p.metrics.exited(partition)
 	}
 	return s
@@ -134,10 +133,10 @@ func (s *supervisor) exited(e exit) {
 	var stop *ingest.StopError
 	if errors.As(e.err, &stop) {
 		if e.replicated && !state.confirmation.confirms(stop, time.Now()) {
-			wait = retry.ConfirmInterval
+			wait = ConfirmInterval
 		} else {
 			s.projector.metrics.stopped.WithLabelValues(label(e.partition), stop.Reason).Set(1)
-			wait = retry.MaxInterval
+			wait = MaxInterval
 		}
 	}
 	state.notBefore = time.Now().Add(wait)

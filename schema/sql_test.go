@@ -19,7 +19,7 @@ import (
 func sqlFolders() []string {
 	return []string{
 		"schema", "projector/store", "projector/rebuild", "projector/audit", "projector/deadletter", "projector/status",
-		"projector/lock", "projector/webhook", "readapi/access", "readapi/query",
+		"projector", "projector/webhook", "readapi/access", "readapi/query",
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"callboard/events"
 	"callboard/internal/run"
 	"callboard/internal/run/setting"
-	"callboard/projector/retry"
+	"callboard/projector"
 	"callboard/readapi/limit"
 )
 
@@ -56,7 +56,7 @@ const leaderTimeout = time.Minute
 
 // createWithRetries repeats what no leader has answered. It changes nothing that is there, so it may run again.
 func (c *streamCreateCommand) createWithRetries(ctx context.Context, js jetstream.JetStream, out io.Writer) (created createdStreams, err error) {
-	for began := time.Now(); ; retry.Pause(ctx, time.Second) {
+	for began := time.Now(); ; projector.Pause(ctx, time.Second) {
 		err = c.create(ctx, js, &created)
 		if err == nil || ctx.Err() != nil || !withoutLeader(err) || time.Since(began) > leaderTimeout {
 			return created, err

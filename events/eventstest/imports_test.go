@@ -28,7 +28,7 @@ func importRules() map[string][]string {
 		"projector":                {"events", "projector", "schema"},
 		"projector/fold":           {"events"},
 		"projector/store":          {"events", "projector/fold", "schema"},
-		"projector/webhook":        {"events/webhook", "projector/retry", "projector/webhook", "schema"},
+		"projector/webhook":        {"events/webhook", "projector/webhook", "schema"},
 		"projector/webhook/egress": {},
 
 		// Harnesses of tests.

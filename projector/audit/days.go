@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"callboard/projector/retry"
+	"callboard/projector"
 )
 
 var (
@@ -67,7 +67,7 @@ func (w *Writer) dropOldDays(ctx context.Context) {
 			w.config.Log.Error().Err(err).Dur("retry_in", dropRetry).Msg("dropping audit days failed")
 			wait = dropRetry
 		}
-		retry.Pause(ctx, wait)
+		projector.Pause(ctx, wait)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/projector/retry"
+	"callboard/projector"
 )
 
 // observeInterval is the interval at which the state of the stream is read.
@@ -21,7 +21,7 @@ func (w *Writer) observe(ctx context.Context) {
 		if err := w.observeOnce(ctx, &stored); unlessEnded(ctx, err) != nil {
 			w.config.Log.Debug().Err(err).Msg("reading the state of the audit stream failed")
 		}
-		retry.Pause(ctx, observeInterval)
+		projector.Pause(ctx, observeInterval)
 	}
 }
 

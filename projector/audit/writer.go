@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"callboard/projector/retry"
+	"callboard/projector"
 )
 
 // Config configures a writer.
@@ -52,7 +52,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	background.Go(func() { w.dropOldDays(ctx) })
 	background.Go(func() { w.observe(ctx) })
 	defer background.Wait()
-	for backOff := retry.NewBackOff(); ; {
+	for backOff := projector.NewBackOff(); ; {
 		began := time.Now()
 		err := w.runSession(ctx)
 		switch {
@@ -62,7 +62,7 @@ func (w *Writer) Run(ctx context.Context) error {
 			w.standBy(ctx)
 		case err != nil:
 			w.noteError(err)
-			retry.Pause(ctx, backOff.Next(time.Since(began)))
+			projector.Pause(ctx, backOff.Next(time.Since(began)))
 		}
 	}
 }
@@ -79,7 +79,7 @@ func (w *Writer) standBy(ctx context.Context) {
 			return // the next session reports the error
 		}
 		seen = p
-		retry.Pause(ctx, standbyInterval)
+		projector.Pause(ctx, standbyInterval)
 	}
 }
 

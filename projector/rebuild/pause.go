@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 
-	"callboard/projector/retry"
+	"callboard/projector"
 	"callboard/projector/store"
 	"callboard/schema"
 )
@@ -70,7 +70,7 @@ func catchUp(ctx context.Context, c Config, crew *crew, limits limiter) error {
 
 // withPauseRetries tries a write pause until it succeeds.
 func withPauseRetries(ctx context.Context, c Config, try func() error) (err error) {
-	backOff := retry.NewBackOff()
+	backOff := projector.NewBackOff()
 	for range maxPauseTries {
 		err = try()
 		commitHangs := schema.HasCode(err, pgerrcode.LockNotAvailable)
@@ -79,7 +79,7 @@ func withPauseRetries(ctx context.Context, c Config, try func() error) (err erro
 			return err
 		}
 		c.Throttled("waiting for a write pause: a projector does not finish its commit, or the new generation does not catch up")
-		retry.Pause(ctx, backOff.Next(0))
+		projector.Pause(ctx, backOff.Next(0))
 		c.Throttled("")
 	}
 	return fmt.Errorf("write pause: a projector does not finish its commit, or the new generation does not catch up: %w", err)

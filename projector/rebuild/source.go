@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"callboard/events"
+	"callboard/projector"
 	"callboard/projector/ingest"
-	"callboard/projector/retry"
 	"callboard/projector/store"
 	"callboard/schema"
 )
@@ -126,13 +126,13 @@ func (s *source) validPositions(ctx context.Context, positions map[int16]store.P
 func (s *source) confirmedPositions(ctx context.Context, positions map[int16]store.Position) (valid map[int16]store.Position, err error) {
 	ofStream := maps.Clone(positions)
 	maps.DeleteFunc(ofStream, func(_ int16, p store.Position) bool { return p.Stream != s.ID })
-	var lost retry.Confirmation
+	var lost projector.Confirmation
 	for {
 		valid, err = s.validPositions(ctx, ofStream)
 		if err != nil || len(valid) == len(ofStream) || s.CachedInfo().Config.Replicas <= 1 || lost.Confirms(ingest.StreamRegressed, time.Now()) {
 			return valid, err
 		}
-		retry.Pause(ctx, retry.ConfirmInterval)
+		projector.Pause(ctx, projector.ConfirmInterval)
 	}
 }
 

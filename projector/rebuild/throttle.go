@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"callboard/projector/retry"
+	"callboard/projector"
 )
 
 //go:embed owned_lag.sql
@@ -80,7 +80,7 @@ func (t *throttle) wait(ctx context.Context) error {
 	defer t.report("")
 	for highest.duration() > max(t.limit/2, idleAge) {
 		t.report(fmt.Sprintf("waiting for the live projection: partition %d lags by %.1fs", highest.Partition, highest.Seconds))
-		retry.Pause(ctx, lagInterval)
+		projector.Pause(ctx, lagInterval)
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/events/eventstest"
-	"callboard/projector/lock"
+	"callboard/projector"
 	"callboard/schema/schematest"
 )
 
@@ -48,7 +48,7 @@ func (h *throttleHarness) own() {
 	if err != nil {
 		h.Fatal(err)
 	}
-	if _, err := conn.Exec(h.Context(), fmt.Sprintf("select pg_advisory_lock(%d, 0)", lock.Class)); err != nil {
+	if _, err := conn.Exec(h.Context(), fmt.Sprintf("select pg_advisory_lock(%d, 0)", projector.LockClass)); err != nil {
 		h.Fatal(err)
 	}
 	h.Cleanup(func() { _ = conn.Hijack().Close(context.Background()) })

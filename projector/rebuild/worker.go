@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"callboard/events"
+	"callboard/projector"
 	"callboard/projector/feed"
 	"callboard/projector/ingest"
-	"callboard/projector/retry"
 	"callboard/projector/store"
 )
 
@@ -30,7 +30,7 @@ type worker struct {
 	member   *feed.Member
 	held     []events.StoredMessage // that were taken and are not applied, the next one first
 	failures int                    // of the feed, since the last message
-	backOff  retry.BackOff          // between them
+	backOff  projector.BackOff      // between them
 	looks    int                    // without a message
 
 	raised  chan struct{}  // the limit has been raised
@@ -39,7 +39,7 @@ type worker struct {
 }
 
 func newWorker(c *crew, at store.Position) *worker {
-	w := &worker{crew: c, backOff: retry.NewBackOff(), raised: make(chan struct{}, 1), limit: at, reached: at}
+	w := &worker{crew: c, backOff: projector.NewBackOff(), raised: make(chan struct{}, 1), limit: at, reached: at}
 	w.applier = ingest.Applier{
 		JetStream: c.config.JetStream, Store: c.store, Replay: &c.replay, Position: at, OnCommit: c.committed,
 		Reader: ingest.Reader{System: c.replay.System},
@@ -189,7 +189,7 @@ func (w *worker) rejoin(ctx context.Context, cause error) error {
 	}
 	w.member.Leave()
 	w.held = nil
-	retry.Pause(ctx, w.backOff.Next(0))
+	projector.Pause(ctx, w.backOff.Next(0))
 	at := w.applier.Position
 	if err := w.crew.source.verifyPositions(ctx, map[int16]store.Position{at.Partition: at}); err != nil {
 		return err

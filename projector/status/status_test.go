@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"callboard/projector"
 	"callboard/projector/ingest"
-	"callboard/projector/lock"
 	"callboard/projector/projectortest"
 	"callboard/projector/status"
 	"callboard/schema/schematest"
@@ -56,7 +56,7 @@ func TestRead_Owner(t *testing.T) {
 	}
 	defer conn.Release()
 	const locks = "set application_name = 'projector@here/7'; select pg_advisory_lock(%d, 3); select pg_advisory_lock(%d, 2); select pg_advisory_lock(3)"
-	schematest.Exec(t, conn, fmt.Sprintf(locks, lock.Class, lock.Class+1))
+	schematest.Exec(t, conn, fmt.Sprintf(locks, projector.LockClass, projector.LockClass+1))
 	for i, p := range h.read().Partitions {
 		if owned := p.Owner != nil && *p.Owner == "projector@here/7"; owned != (i == 3) {
 			t.Errorf("partition %d = %+v, want only partition 3 owned", i, p)

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"callboard/projector/retry"
 	"callboard/projector/webhook/egress"
 )
 
@@ -34,7 +34,7 @@ const (
 type dispatcher struct {
 	*Sender
 	conn      *pgx.Conn // nil: there is no session
-	backOff   retry.BackOff
+	backOff   *backoff.ExponentialBackOff
 	retryAt   time.Time // of the session, after an error
 	endpoints map[uuid.UUID]*endpoint
 	share     int         // the most endpoints to lease
@@ -48,7 +48,7 @@ type dispatcher struct {
 
 func newDispatcher(s *Sender) *dispatcher {
 	return &dispatcher{
-		Sender: s, backOff: retry.NewBackOff(), endpoints: make(map[uuid.UUID]*endpoint),
+		Sender: s, backOff: newBackOff(), endpoints: make(map[uuid.UUID]*endpoint),
 		outcomes: make(chan outcome, s.config.InFlight),
 	}
 }
@@ -83,7 +83,7 @@ func (d *dispatcher) run(ctx context.Context) {
 			continue
 		}
 		if err := d.advance(ctx, requests); err != nil {
-			d.retryAt = time.Now().Add(d.backOff.Next(0))
+			d.retryAt = time.Now().Add(d.backOff.NextBackOff())
 			d.config.Log.Error().Err(err).Dur("retry_in", time.Until(d.retryAt)).Msg("webhook session lost")
 			d.disconnect()
 		}

@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go"
@@ -27,7 +28,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"callboard/events/webhook"
-	"callboard/projector/retry"
 	"callboard/projector/webhook/egress"
 )
 
@@ -120,20 +120,29 @@ func (s *Sender) Run(ctx context.Context) error {
 func (s *Sender) repeat(
 	ctx context.Context, what string, interval time.Duration, wake <-chan struct{}, do func(context.Context) error,
 ) {
-	for backOff := retry.NewBackOff(); ctx.Err() == nil; {
+	for backOff := newBackOff(); ctx.Err() == nil; {
+		wait, wakes := interval, wake
 		if err := do(ctx); err != nil && ctx.Err() == nil {
-			wait := backOff.Next(0)
+			wait, wakes = backOff.NextBackOff(), nil
 			s.config.Log.Error().Err(err).Dur("retry_in", wait).Msg(what + " failed")
-			retry.Pause(ctx, wait)
-			continue
+		} else {
+			backOff.Reset()
 		}
-		backOff.Reset()
+
 		select {
 		case <-ctx.Done():
-		case <-wake:
-		case <-time.After(interval):
+		case <-wakes:
+		case <-time.After(wait):
 		}
 	}
+}
+
+// newBackOff yields the intervals after failures in a row: from a tenth of a second up to ten seconds, with jitter.
+func newBackOff() *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(100*time.Millisecond),
+		backoff.WithMaxInterval(10*time.Second),
+		backoff.WithMaxElapsedTime(0))
 }
 
 // query executes a statement that returns a single value.

@@ -1,5 +1,4 @@
-// Package retry computes and waits out the intervals between the attempts of a loop that never gives up.
-package retry
+package projector
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package lock_test
+package projector_test
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/events/eventstest"
-	"callboard/projector/lock"
+	"callboard/projector"
 	"callboard/schema/schematest"
 )
 
@@ -31,10 +31,10 @@ func newProxiedPool(t *testing.T, database *schematest.Database) (*pgxpool.Pool,
 
 // newProxiedLocks returns locks whose connection goes through a proxy, and the proxied pool. others tells whether the server answers; nil:
 // that pool.
-func newProxiedLocks(t *testing.T, database *schematest.Database, others *pgxpool.Pool) (*lock.Locks, *pgxpool.Pool, *eventstest.Proxy) {
+func newProxiedLocks(t *testing.T, database *schematest.Database, others *pgxpool.Pool) (*projector.Locks, *pgxpool.Pool, *eventstest.Proxy) {
 	t.Helper()
 	pool, proxy := newProxiedPool(t, database)
-	locks, err := lock.New(t.Context(), pool, cmp.Or(others, pool))
+	locks, err := projector.NewLocks(t.Context(), pool, cmp.Or(others, pool))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,4 @@
-// Package lock is about the advisory locks by which projectors share partitions: each lock has one owner, whose session holds it.
-package lock
+package projector
 
 import (
 	"context"
@@ -13,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Class is the first key of the advisory locks. The view control.partition_owner names the same number. The second key is a partition.
-const Class = 0x63616c6c
+// LockClass is the first key of the advisory locks. The view control.partition_owner names the same number. The second key is a partition.
+const LockClass = 0x63616c6c
 
 const (
 	// maxProbes is how many statements of other connections the server answers before a silent connection counts as broken. A server that
@@ -65,8 +64,8 @@ type Session struct {
 	Application string
 }
 
-// New opens a separate connection, with the settings of pool. The connections of others tell whether the server answers. Close it.
-func New(ctx context.Context, pool, others *pgxpool.Pool) (*Locks, error) {
+// NewLocks opens a separate connection, with the settings of pool. The connections of others tell whether the server answers. Close it.
+func NewLocks(ctx context.Context, pool, others *pgxpool.Pool) (*Locks, error) {
 	config := pool.Config()
 	if config.BeforeConnect != nil {
 		if err := config.BeforeConnect(ctx, config.ConnConfig); err != nil {
@@ -84,7 +83,7 @@ func New(ctx context.Context, pool, others *pgxpool.Pool) (*Locks, error) {
 // connection, and with it every lock, is still there.
 func (l *Locks) TryLock(ctx context.Context, keys []int) (locked []int, err error) {
 	err = l.do(ctx, func(ctx context.Context) (err error) {
-		rows, _ := l.conn.Query(ctx, lockKeysSQL, Class, keys)
+		rows, _ := l.conn.Query(ctx, lockKeysSQL, LockClass, keys)
 		locked, err = pgx.CollectRows(rows, pgx.RowTo[int])
 		return err
 	})
@@ -97,7 +96,7 @@ func (l *Locks) TryLock(ctx context.Context, keys []int) (locked []int, err erro
 // Unlock releases a key.
 func (l *Locks) Unlock(ctx context.Context, key int) error {
 	err := l.do(ctx, func(ctx context.Context) error {
-		_, err := l.conn.Exec(ctx, "select pg_advisory_unlock($1, $2)", Class, key)
+		_, err := l.conn.Exec(ctx, "select pg_advisory_unlock($1, $2)", LockClass, key)
 		return err
 	})
 	if err != nil {
@@ -118,7 +117,7 @@ func (l *Locks) TerminateUnresponsive(ctx context.Context, checks int) (terminat
 		sql := strings.Replace(terminateOwnerSQL, "{{other_owners}}", otherOwnersSQL, 1)
 		for _, session := range silent {
 			var done bool
-			if err := l.conn.QueryRow(ctx, sql, Class, session.PID, l.owners[session.PID].at).Scan(&done); err != nil {
+			if err := l.conn.QueryRow(ctx, sql, LockClass, session.PID, l.owners[session.PID].at).Scan(&done); err != nil {
 				return err
 			}
 			if done {
@@ -135,7 +134,7 @@ func (l *Locks) TerminateUnresponsive(ctx context.Context, checks int) (terminat
 
 // findSilent returns the sessions of other owners that have sent no statement for a number of checks.
 func (l *Locks) findSilent(ctx context.Context, checks int) (silent []Session, err error) {
-	rows, _ := l.conn.Query(ctx, otherOwnersSQL, Class)
+	rows, _ := l.conn.Query(ctx, otherOwnersSQL, LockClass)
 	seen := make(map[int32]*lastStatement)
 	var session Session
 	var at time.Time

@@ -1,4 +1,4 @@
-package retry_test
+package projector_test
 
 import (
 	"context"
@@ -6,12 +6,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"callboard/projector/retry"
+	"callboard/projector"
 )
 
 func TestBackOff_RisesToTheMaximumAndStartsOverAfterALongRun(t *testing.T) {
 	t.Parallel()
-	backOff := retry.NewBackOff()
+	backOff := projector.NewBackOff()
 	first := backOff.Next(0)
 	if first > 150*time.Millisecond {
 		t.Errorf("first interval = %v, want at most 150 ms", first)
@@ -20,10 +20,10 @@ func TestBackOff_RisesToTheMaximumAndStartsOverAfterALongRun(t *testing.T) {
 	for range 50 {
 		last = backOff.Next(time.Second)
 	}
-	if last < retry.MaxInterval/2 || last > retry.MaxInterval*3/2 {
-		t.Errorf("interval after 50 attempts = %v, want about %v", last, retry.MaxInterval)
+	if last < projector.MaxInterval/2 || last > projector.MaxInterval*3/2 {
+		t.Errorf("interval after 50 attempts = %v, want about %v", last, projector.MaxInterval)
 	}
-	if again := backOff.Next(retry.MaxInterval + 1); again > 150*time.Millisecond {
+	if again := backOff.Next(projector.MaxInterval + 1); again > 150*time.Millisecond {
 		t.Errorf("interval after a long run = %v, want at most 150 ms", again)
 	}
 	for range 50 {
@@ -39,13 +39,13 @@ func TestPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		retry.Pause(t.Context(), time.Minute)
+		projector.Pause(t.Context(), time.Minute)
 		if took := time.Since(began); took != time.Minute {
 			t.Errorf("paused for %v, want 1 min", took)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		retry.Pause(ctx, time.Minute)
+		projector.Pause(ctx, time.Minute)
 		if took := time.Since(began); took != time.Minute+time.Second {
 			t.Errorf("paused for %v until ctx ended, want 1 s", took-time.Minute)
 		}

@@ -1,4 +1,4 @@
-package lock_test
+package projector_test
 
 import (
 	"context"
@@ -6,22 +6,16 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"callboard/events/eventstest"
-	"callboard/projector/lock"
+	"callboard/projector"
 	"callboard/schema/schematest"
 )
-
-func TestMain(m *testing.M) {
-	eventstest.RunAtOnce(8)
-	schematest.Run(m)
-}
 
 func TestLocks_TerminateUnresponsiveOwnersOnly(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)
 	pool := database.RolePool(t, "callboard_projector")
-	locks := func() *lock.Locks {
-		l, err := lock.New(t.Context(), pool, pool)
+	locks := func() *projector.Locks {
+		l, err := projector.NewLocks(t.Context(), pool, pool)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +29,7 @@ func TestLocks_TerminateUnresponsiveOwnersOnly(t *testing.T) {
 	if locked, err := other.TryLock(t.Context(), []int{2, 3}); err != nil || len(locked) != 1 || locked[0] != 3 {
 		t.Errorf("locked by the other = %v, %v, want 3", locked, err)
 	}
-	check := func(checks int) []lock.Session {
+	check := func(checks int) []projector.Session {
 		t.Helper()
 		terminated, err := other.TerminateUnresponsive(t.Context(), checks)
 		if err != nil {
