@@ -3,7 +3,6 @@ package readapi
 import (
 	"bytes"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -67,46 +66,19 @@ func (c *compressor) gzip(body []byte) ([]byte, error) {
 	return compressed.Bytes(), err
 }
 
-// preferredCoding returns the offered content coding with the largest weight in Accept-Encoding, the first of equal ones. It returns an
-// empty text for the identity, if the client prefers it or names no offered coding. A client that accepts nothing at all gets it too: a
-// response that it can ignore says more than a refusal.
+// preferredCoding returns the first of the offered content codings that Accept-Encoding names, and an empty text if it
+// names none. A coding with the weight 0 is not accepted.
 func preferredCoding(values []string, offers ...string) string {
-	weights := codingWeights(values)
-	preferred, largest := "", weights["identity"]
+	accepted := make(map[string]bool)
+	for element := range strings.SplitSeq(strings.ToLower(strings.Join(values, ",")), ",") {
+		name, parameter, _ := strings.Cut(element, ";")
+		weight := strings.TrimPrefix(strings.TrimSpace(parameter), "q=")
+		accepted[strings.TrimSpace(name)] = weight == "" || strings.Trim(weight, "0.") != ""
+	}
 	for _, offer := range offers {
-		weight, named := weights[offer]
-		if !named {
-			weight = weights["*"]
-		}
-		if weight > largest || preferred == "" && weight > 0 && weight == largest {
-			preferred, largest = offer, weight
+		if accepted[offer] {
+			return offer
 		}
 	}
-	return preferred
-}
-
-// codingWeights returns the weights of the codings in Accept-Encoding, in thousandths.
-func codingWeights(values []string) map[string]int {
-	weights := make(map[string]int)
-	for _, value := range values {
-		for element := range strings.SplitSeq(value, ",") {
-			name, parameter, weighed := strings.Cut(element, ";")
-			weight := 1000
-			if weighed {
-				weight = parseWeight(parameter)
-			}
-			weights[strings.ToLower(strings.TrimSpace(name))] = weight
-		}
-	}
-	return weights
-}
-
-// parseWeight returns the weight of a parameter such as "q=0.5" in thousandths: 0, which excludes the coding, if it is malformed.
-func parseWeight(parameter string) int {
-	name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
-	weight, err := strconv.ParseFloat(value, 64)
-	if !strings.EqualFold(name, "q") || err != nil || !(weight >= 0 && weight <= 1) {
-		return 0
-	}
-	return int(weight*1000 + 0.5)
+	return ""
 }

@@ -61,10 +61,6 @@ type Config struct {
 	// DimensionsTimeout is the longest duration of a snapshot of report dimensions. Zero means 3 seconds.
 	DimensionsTimeout time.Duration
 
-	// DirectoryMemory is how many bytes of names and labels the reader keeps for report pages. Zero means
-	// [query.DefaultNameMemory].
-	DirectoryMemory int64
-
 	// BodyMemory is the number of bytes that all responses may take at the same time. Zero means 192 MiB. 14 MiB is the least.
 	BodyMemory int64
 
@@ -103,7 +99,6 @@ func (c *Config) complete() error {
 	}
 	c.Projection = cmp.Or(c.Projection, c.Primary)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
-	c.DirectoryMemory = cmp.Or(c.DirectoryMemory, query.DefaultNameMemory)
 	c.BodyMemory = cmp.Or(c.BodyMemory, defaultBodyMemory)
 	c.DimensionsTimeout = cmp.Or(c.DimensionsTimeout, defaultDimensionsTimeout)
 	c.watermarkWait = cmp.Or(c.watermarkWait, defaultWatermarkWait)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,13 +22,10 @@ type cursor struct {
 type windowDigest [16]byte
 
 // digestWindow depends on the instants, not on their spelling.
-func digestWindow(system uuid.UUID, field query.TimeField, from, to instant) windowDigest {
+func digestWindow(system uuid.UUID, field query.TimeField, from, to time.Time) windowDigest {
 	b := append(system[:], field...)
-	for _, i := range []instant{from, to} {
-		b = append(b, ' ')
-		b = strconv.AppendInt(b, i.millisecond.UnixMilli(), 10)
-		b = append(b, '.')
-		b = append(b, i.rest...)
+	for _, t := range []time.Time{from, to} {
+		b = t.UTC().AppendFormat(append(b, ' '), time.RFC3339Nano)
 	}
 	digest := sha256.Sum256(b)
 	return windowDigest(digest[:16])

@@ -124,12 +124,9 @@ func newLimiter(tb testing.TB, js jetstream.JetStream, perMinute int) *limit.Lim
 
 func newAuditQueue(tb testing.TB, js jetstream.JetStream, capacity int) *auditqueue.Queue {
 	tb.Helper()
-	q, err := auditqueue.NewQueue(auditqueue.Config{
+	q := auditqueue.NewQueue(auditqueue.Config{
 		JetStream: js, Capacity: capacity, FlushTimeout: time.Minute, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})
-	if err != nil {
-		tb.Fatal(err)
-	}
 	eventstest.Run(tb, q.Run)
 	return q
 }

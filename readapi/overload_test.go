@@ -117,10 +117,7 @@ func TestOverload_OneKey(t *testing.T) {
 func stoppableAudit(t *testing.T) (*auditqueue.Queue, func() map[audited]int64) {
 	t.Helper()
 	js := newJetStream(t)
-	q, err := auditqueue.NewQueue(auditqueue.Config{JetStream: js, FlushTimeout: time.Minute, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := auditqueue.NewQueue(auditqueue.Config{JetStream: js, FlushTimeout: time.Minute, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
 	stop := eventstest.Run(t, q.Run)
 	return q, func() map[audited]int64 {
 		stop()

@@ -90,8 +90,8 @@ func (p *parameters) reject(name string, code fieldCode, detail string) {
 	p.problems = append(p.problems, fieldProblem{pointer(name), code, detail})
 }
 
-// text is a parameter's value. It is false if the parameter is not given, repeated, malformed or empty.
-func (p *parameters) text(name string) (string, bool) {
+// value is a parameter's value. It is false if the parameter is not given, repeated, malformed or empty.
+func (p *parameters) value(name string) (string, bool) {
 	i, ok := p.index[name]
 	if !ok {
 		return "", false
@@ -122,7 +122,7 @@ const (
 
 // limitedText refuses a value that begins with a space, which is what an unescaped + means in a URL: a number without its + would find nothing.
 func (p *parameters) limitedText(name string, limit int) string {
-	value, ok := p.text(name)
+	value, ok := p.value(name)
 	switch {
 	case !ok:
 	case strings.HasPrefix(value, " "):
@@ -148,7 +148,7 @@ func (p *parameters) agentNumber(name string) string {
 }
 
 func (p *parameters) identifier(name string) string {
-	value, ok := p.text(name)
+	value, ok := p.value(name)
 	if !ok {
 		return ""
 	}
@@ -162,7 +162,7 @@ func (p *parameters) identifier(name string) string {
 
 func oneOf(values ...string) func(*parameters, string) string {
 	return func(p *parameters, name string) string {
-		value, ok := p.text(name)
+		value, ok := p.value(name)
 		if ok && !slices.Contains(values, value) {
 			p.reject(name, notAllowed, "The value must be one of: "+strings.Join(values, ", ")+".")
 			return ""
@@ -173,7 +173,7 @@ func oneOf(values ...string) func(*parameters, string) string {
 
 // integer is a number of plain decimal digits, from 1 to limit. It is fallback if the parameter is not given or not valid.
 func (p *parameters) integer(name string, fallback, limit int64) int64 {
-	value, ok := p.text(name)
+	value, ok := p.value(name)
 	if !ok {
 		return fallback
 	}
@@ -196,7 +196,7 @@ func (p *parameters) integer(name string, fallback, limit int64) int64 {
 
 // flag is false if the parameter is not given.
 func (p *parameters) flag(name string) bool {
-	value, ok := p.text(name)
+	value, ok := p.value(name)
 	if ok && value != "true" && value != "false" {
 		p.reject(name, invalidFormat, "The value must be true or false.")
 	}
@@ -216,17 +216,17 @@ func (p *parameters) page() page {
 	}
 }
 
-// window reads dateFrom and dateTo, both inclusive. Stored times have whole milliseconds: a dateFrom between two of them begins at
-// the later one, a dateTo between two of them ends with the earlier one.
+// window reads dateFrom and dateTo, both inclusive. Stored times have whole milliseconds: a dateFrom between two
+// milliseconds begins at the later of them, a dateTo ends with the earlier of them.
 func (p *parameters) window() query.Window {
 	w := query.Always()
 	from, hasFrom := p.instant("dateFrom")
 	to, hasTo := p.instant("dateTo")
 	if hasFrom {
-		w.From = from.roundUp()
+		w.From = roundUp(from)
 	}
 	if hasTo {
-		w.Until = to.millisecond.Add(time.Millisecond)
+		w.Until = to.Truncate(time.Millisecond).Add(time.Millisecond)
 	}
 	if hasFrom && hasTo {
 		p.expectOrder(from, to)
@@ -234,28 +234,30 @@ func (p *parameters) window() query.Window {
 	return w
 }
 
-func (p *parameters) expectOrder(from, to instant) {
-	if from.compare(to) > 0 {
+// expectOrder refuses a window that ends before it begins.
+func (p *parameters) expectOrder(from, to time.Time) {
+	if from.After(to) {
 		p.reject("dateTo", tooSmall, "dateTo must not be before dateFrom.")
 	}
 }
 
-func (p *parameters) instant(name string) (instant, bool) {
-	text, ok := p.text(name)
+// instant is a date-time in UTC. It is false if the parameter is not given or not valid.
+func (p *parameters) instant(name string) (time.Time, bool) {
+	text, ok := p.value(name)
 	if !ok {
-		return instant{}, false
+		return time.Time{}, false
 	}
-	i, ok := parseInstant(text)
+	t, ok := parseInstant(text)
 	if !ok {
 		p.reject(name, invalidFormat, "The value must be an RFC 3339 date-time in UTC, such as 2026-03-01T00:00:00Z; encode + as %2B.")
 	}
-	return i, ok
+	return t, ok
 }
 
-func (p *parameters) requiredInstant(name string) (instant, bool) {
+func (p *parameters) requiredInstant(name string) (time.Time, bool) {
 	if _, ok := p.index[name]; !ok {
 		p.reject(name, required, "The parameter is required.")
-		return instant{}, false
+		return time.Time{}, false
 	}
 	return p.instant(name)
 }
@@ -269,7 +271,7 @@ func (p *parameters) timeField() query.TimeField {
 // cursor opens the cursor for a window; without the parameter it is start. A mismatch is reported only for a valid window.
 func (p *parameters) cursor(s *access.Sealer, window windowDigest, start cursor) cursor {
 	validWindow := len(p.problems) == 0
-	text, ok := p.text("cursor")
+	text, ok := p.value("cursor")
 	if !ok {
 		return start
 	}
@@ -283,32 +285,21 @@ func (p *parameters) cursor(s *access.Sealer, window windowDigest, start cursor)
 	return c
 }
 
-// instant is a time as a request gives it, to any precision.
-type instant struct {
-	millisecond time.Time
-	rest        string // decimals of a millisecond, without trailing zeros
-}
+var instantForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$`)
 
-var instantForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(?:Z|\+00:00)$`)
-
-func parseInstant(text string) (instant, bool) {
-	parts := instantForm.FindStringSubmatch(text)
-	if parts == nil {
-		return instant{}, false
+// parseInstant reads an RFC 3339 date-time in UTC, as far as its nanoseconds.
+func parseInstant(text string) (time.Time, bool) {
+	if !instantForm.MatchString(text) {
+		return time.Time{}, false
 	}
-	decimals := parts[2] + "000"
-	t, err := time.Parse("2006-01-02T15:04:05.000", parts[1]+"."+decimals[:3])
-	return instant{millisecond: t, rest: strings.TrimRight(decimals[3:], "0")}, err == nil
+	t, err := time.Parse(time.RFC3339, text)
+	return t.UTC(), err == nil
 }
 
-func (i instant) compare(other instant) int {
-	return cmp.Or(i.millisecond.Compare(other.millisecond), strings.Compare(i.rest, other.rest))
-}
-
-// roundUp is the first whole millisecond that is not before the instant.
-func (i instant) roundUp() time.Time {
-	if i.rest != "" {
-		return i.millisecond.Add(time.Millisecond)
+// roundUp is the first whole millisecond that is not before an instant: stored times have whole milliseconds.
+func roundUp(t time.Time) time.Time {
+	if whole := t.Truncate(time.Millisecond); whole.Equal(t) {
+		return whole
 	}
-	return i.millisecond
+	return t.Truncate(time.Millisecond).Add(time.Millisecond)
 }

@@ -3,7 +3,6 @@ package readapi
 import (
 	"context"
 
-	"callboard/readapi/access"
 	"callboard/readapi/encode"
 	"callboard/readapi/query"
 )
@@ -16,22 +15,11 @@ func phoneSystems(p *query.Projection) handler {
 			return err
 		}
 		rows := q.rows(row, append(out.body, `{"data":[`...))
-		if err := covered(ctx, p, q.auth.Grant, rows); err != nil {
+		if err := p.PhoneSystems(ctx, q.auth.Grant, rows); err != nil {
 			return err
 		}
 		out.body, out.leftOut = append(rows.Body, `]}`...), rows.LeftOut
 		out.hasETag = true
 		return nil
-	}
-}
-
-func covered(ctx context.Context, p *query.Projection, g access.Grant, rows *encode.RowWriter) error {
-	switch g.Kind {
-	case access.GrantSystem:
-		return p.PhoneSystemsOfSystem(ctx, g.ID, rows)
-	case access.GrantGroup:
-		return p.PhoneSystemsOfGroup(ctx, g.ID, rows)
-	default:
-		return p.PhoneSystemsOfOrganization(ctx, g.ID, rows)
 	}
 }

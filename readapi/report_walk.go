@@ -52,10 +52,10 @@ func (r *reports) walk(ctx context.Context, q *request, w reportRequest, out *re
 	// A page that waits for the watermark has no memory, no connection and no rows: it is read again.
 	if wait := r.waitFor(ctx); err == nil && state == provisional && wait > 0 {
 		q.service.release(q.exchange, out)
-		if err = r.awaitWatermark(ctx, w, wait); err == nil {
-			err = q.reserve(ctx, out)
-		}
-		if err == nil {
+		waiting, cancel := context.WithTimeout(ctx, wait)
+		r.watermarks.await(waiting, r.projection.Partition(w.system), w.until)
+		cancel()
+		if err = q.reserve(ctx, out); err == nil {
 			page, state, err = r.read(ctx, q, w, at, out)
 		}
 	}
@@ -91,25 +91,13 @@ func (r *reports) read(
 	return page, w.stateOf(page, r.now()), err
 }
 
-// waitFor is how long a provisional page can wait. It leaves two fifths of the request's time for memory and for the
-// page.
+// waitFor is how long a provisional page can wait. It leaves two fifths of the request's time for memory and for the page.
 func (r *reports) waitFor(ctx context.Context) time.Duration {
 	wait := r.watermarkWait
 	if end, ok := ctx.Deadline(); ok {
 		wait = min(wait, time.Until(end)-r.timeout*2/5)
 	}
 	return wait
-}
-
-// awaitWatermark waits until the watermark has reached the window's end, or for as long as given.
-func (r *reports) awaitWatermark(ctx context.Context, w reportRequest, atMost time.Duration) error {
-	wait, cancel := context.WithTimeout(ctx, atMost)
-	defer cancel()
-	err := r.watermarks.await(wait, w.system, w.until)
-	if ctx.Err() == nil && wait.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // stateOf returns the state of a page that was read at an instant of the reader's clock. No row is ever added to an empty window.

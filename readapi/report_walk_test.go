@@ -298,7 +298,7 @@ func TestWalk_EarlyProvisional(t *testing.T) {
 	h.calls(system, call{id: nth(0), sid: "CA1", createdAt: at(windowFrom)}, call{id: nth(1), sid: "CA1", createdAt: at(windowFrom)})
 	from, _ := parseInstant(windowFrom)
 	to, _ := parseInstant(windowTo)
-	q := reportRequest{field: "createdAt", from: from.roundUp()}
+	q := reportRequest{field: "createdAt", from: roundUp(from)}
 	early := cursor{early: true, after: q.start().after}
 	early.after.Time = early.after.Time.Add(time.Hour)
 	sealed := early.seal(testSealer(t, string(h.config.Secret), "cursor"), digestWindow(system, q.field, from, to))

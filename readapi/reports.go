@@ -37,7 +37,7 @@ type reports struct {
 }
 
 func newReports(p *query.Projection, c Config) (*reports, error) {
-	names := query.NewNameCache(c.DirectoryMemory, c.Metrics)
+	names := query.NewNameCache(query.DefaultNameMemory, c.Metrics)
 	cursors, err := access.NewSealer(c.Secret, "cursor")
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (p *parameters) reportRequest(system uuid.UUID, cursors *access.Sealer) rep
 	if hasFrom && hasTo {
 		p.expectOrder(from, to)
 	}
-	q.from, q.until, q.window = from.roundUp(), to.roundUp(), digestWindow(system, q.field, from, to)
+	q.from, q.until, q.window = roundUp(from), roundUp(to), digestWindow(system, q.field, from, to)
 	q.cursor = p.cursor(cursors, q.window, q.start())
 	limit := int64(maxReportLimit)
 	if q.transcripts = p.flag("includeTranscripts"); q.transcripts {

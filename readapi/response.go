@@ -23,18 +23,22 @@ func (s *service) write(w http.ResponseWriter, r *http.Request, x *exchange, out
 	header.Set("Vary", "X-API-Key, Authorization")
 	header.Set("X-Content-Type-Options", "nosniff")
 	setQuotaHeaders(header, x.decision)
+
 	status := http.StatusOK
 	if err != nil {
 		p := problemOf(err)
 		status = p.code.info().status
 		out.body = p.append(out.body[:0], x.requestID)
 		setProblemHeaders(header, p)
-	} else if setReplyHeaders(header, out, s.now()); out.hasETag && matches(r.Header["If-None-Match"], header.Get("ETag")) {
-		w.WriteHeader(http.StatusNotModified)
-		return http.StatusNotModified
 	} else {
+		setReplyHeaders(header, out, s.now())
+		if out.hasETag && matches(r.Header["If-None-Match"], header.Get("ETag")) {
+			w.WriteHeader(http.StatusNotModified)
+			return http.StatusNotModified
+		}
 		header.Set("Content-Type", "application/json")
 	}
+
 	header.Set("Content-Length", strconv.Itoa(len(out.body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
@@ -106,25 +110,10 @@ func entityTag(body []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(digest[:16]) + `"`
 }
 
-// matches reports whether the values of If-None-Match contain the tag, in the weak comparison. A value that is not a list of tags
-// is read up to its first fault.
+// matches reports whether the values of If-None-Match have the tag, in the weak comparison. A tag has its quotes and is a
+// digest, so it is no part of another tag.
 func matches(values []string, tag string) bool {
-	return slices.ContainsFunc(values, func(value string) bool { return strings.TrimSpace(value) == "*" || listContains(value, tag) })
-}
-
-func listContains(list, tag string) bool {
-	for {
-		list = strings.TrimPrefix(strings.TrimLeft(list, " \t,"), "W/")
-		if !strings.HasPrefix(list, `"`) {
-			return false
-		}
-		end := strings.IndexByte(list[1:], '"')
-		if end < 0 {
-			return false
-		}
-		if list[:end+2] == tag {
-			return true
-		}
-		list = list[end+2:]
-	}
+	return slices.ContainsFunc(values, func(value string) bool {
+		return strings.TrimSpace(value) == "*" || strings.Contains(value, tag)
+	})
 }

@@ -110,10 +110,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("limiter: %w", err)
 	}
-	auditQueue, err := auditqueue.NewQueue(auditqueue.Config{JetStream: nats.JetStream, Log: c.Log, Metrics: registry})
-	if err != nil {
-		return fmt.Errorf("audit queue: %w", err)
-	}
+	auditQueue := auditqueue.NewQueue(auditqueue.Config{JetStream: nats.JetStream, Log: c.Log, Metrics: registry})
 	handler, err := readapi.New(readapi.Config{
 		Primary: pools.access, Projection: pools.projection, Peppers: c.Peppers, Limiter: limiter, AuditQueue: auditQueue,
 		Secret: []byte(c.CursorKey.Reveal()), Audio: c.Audio, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies, Timeout: c.RequestTimeout,

@@ -16,12 +16,9 @@ import (
 
 // A reader with a full audit queue refuses requests, so it is not ready.
 func TestReadiness_FullAuditQueue(t *testing.T) {
-	auditQueue, err := auditqueue.NewQueue(auditqueue.Config{
+	auditQueue := auditqueue.NewQueue(auditqueue.Config{
 		JetStream: eventstest.JetStream(t, eventstest.NewServer(t).URL()), Capacity: 1, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	running, stop := context.WithCancel(t.Context())
 	ready := readiness(running, auditQueue, schematest.New(t).Pool(t))
 	if err := ready(t.Context()); err != nil {

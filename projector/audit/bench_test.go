@@ -28,10 +28,7 @@ func BenchmarkWriter(b *testing.B) {
 		b.StopTimer()
 		h := newHarness(b)
 		list := benchmarkEntries(h.noon)
-		q, err := auditqueue.NewQueue(auditqueue.Config{JetStream: h.JetStream, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
-		if err != nil {
-			b.Fatal(err)
-		}
+		q := auditqueue.NewQueue(auditqueue.Config{JetStream: h.JetStream, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry()})
 		stop := h.start()
 		ctx, cancel := context.WithCancel(b.Context())
 		var running sync.WaitGroup

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -83,7 +82,9 @@ func (f *Folder) open(key string) (*audioFile, error) {
 		return nil, err
 	}
 	defer root.Close()
-	info, err := root.Stat(path) // before opening, because opening a named pipe would block
+
+	// The file is looked at before it is opened, because opening a named pipe would block.
+	info, err := root.Stat(path)
 	if err != nil {
 		return nil, notFoundOr(err)
 	}
@@ -97,9 +98,9 @@ func (f *Folder) open(key string) (*audioFile, error) {
 	return &audioFile{file, info.Size(), info.ModTime(), entityTag(info)}, nil
 }
 
-// notFoundOr returns [ErrNotFound] if err means that there is no such file. Other errors of the operating system, such as missing
-// permissions, are for the operator. An error that is not the operating system's comes from a symbolic link that leads out of the
-// folder.
+// notFoundOr returns [ErrNotFound] if err means that there is no such file. Other errors of the operating system, such as
+// missing permissions, are for the operator. An error that is not the operating system's comes from a symbolic link that
+// leads out of the folder.
 func notFoundOr(err error) error {
 	var system syscall.Errno
 	if !errors.As(err, &system) {
@@ -125,8 +126,8 @@ type ConditionError struct {
 
 func (e *ConditionError) Error() string { return http.StatusText(e.Status) }
 
-// Serve responds to a request for a link whose last segment is token. If it returns an error, it has not responded: [ErrNotFound], a
-// [*ConditionError], or the reason why the folder cannot be read.
+// Serve responds to a request for a link whose last segment is token. If it returns an error, it has not responded:
+// [ErrNotFound], a [*ConditionError], or the reason why the folder cannot be read.
 func (f *Folder) Serve(w http.ResponseWriter, r *http.Request, token string) error {
 	object, err := f.openTicket(token)
 	if err != nil {
@@ -137,37 +138,16 @@ func (f *Folder) Serve(w http.ResponseWriter, r *http.Request, token string) err
 		return err
 	}
 	defer file.Close()
+
 	header := w.Header()
 	header.Set("Content-Type", object.mediaType())
 	header.Set("Content-Disposition", contentDisposition)
 	header.Set("Cache-Control", cacheControl)
 	header.Set("ETag", file.etag)
-	r = r.Clone(r.Context())
-	r.Header.Set("Range", rangeOf(r))
+
 	filter := &errorFilter{ResponseWriter: w, control: http.NewResponseController(w), began: time.Now()}
 	http.ServeContent(filter, r, "", file.modified, file)
 	return filter.err(file.size)
-}
-
-// afterAnyEnd is a range that no file has.
-const afterAnyEnd = "9223372036854775807-"
-
-// rangeOf returns the request's Range header in the form that [http.ServeContent] understands (RFC 9110, 14.1 and 14.2). It is empty, so the
-// whole file is sent, for a range of an unknown unit and for a method other than GET. The last 0 bytes are a range that no file has.
-func rangeOf(r *http.Request) string {
-	unit, list, _ := strings.Cut(r.Header.Get("Range"), "=")
-	if r.Method != http.MethodGet || !strings.EqualFold(strings.TrimSpace(unit), "bytes") {
-		return ""
-	}
-
-	ranges := strings.Split(list, ",")
-	for i, text := range ranges {
-		length, isSuffix := strings.CutPrefix(strings.TrimSpace(text), "-")
-		if isSuffix && length != "" && strings.Trim(length, "0") == "" {
-			ranges[i] = afterAnyEnd
-		}
-	}
-	return "bytes=" + strings.Join(ranges, ",")
 }
 
 // errorFilter passes on the responses of [http.ServeContent] except errors, which would be plain text. It cuts off slow clients.
@@ -179,8 +159,8 @@ type errorFilter struct {
 	errorStatus int // zero without an error
 }
 
-// A client that has read less than this is cut off: its download holds a connection and an open file. Telephone audio plays as fast, so a
-// player that reads what it plays is not cut off.
+// A client that has read less than this is cut off: its download holds a connection and an open file. Telephone audio plays
+// as fast, so a player that reads what it plays is not cut off.
 const (
 	slowestRate = 8 << 10 // bytes per second
 	slowGrace   = 30 * time.Second

@@ -41,13 +41,9 @@ func newHarnessFlushing(t *testing.T, timeout time.Duration, capacity int, optio
 	t.Helper()
 	h := &harness{T: t, server: eventstest.NewServer(t, options...), registry: prometheus.NewRegistry()}
 	h.js = eventstest.JetStream(t, h.server.URL())
-	var err error
-	h.queue, err = auditqueue.NewQueue(auditqueue.Config{
+	h.queue = auditqueue.NewQueue(auditqueue.Config{
 		JetStream: h.js, Capacity: capacity, FlushTimeout: timeout, Log: zerolog.New(&h.log), Metrics: h.registry,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return h
 }
 
@@ -126,5 +122,5 @@ func (h *harness) metric(name string) float64 {
 }
 
 func newEntry() events.AuditEntry {
-	return events.AuditEntry{KeyID: uuid.New(), Operation: "listCallLogs", Status: 200, RequestID: uuid.NewString()}
+	return events.AuditEntry{At: time.Now(), KeyID: uuid.New(), Operation: "listCallLogs", Status: 200, RequestID: uuid.NewString()}
 }

@@ -1,9 +1,8 @@
 package auditqueue
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 type metrics struct {
@@ -11,32 +10,25 @@ type metrics struct {
 	acknowledged prometheus.Counter
 	refused      prometheus.Counter
 	counted      prometheus.Counter
-	waiting      prometheus.GaugeFunc
-	capacity     prometheus.Gauge
 }
 
-func newMetrics(waiting func() float64, capacity int) *metrics {
+// newMetrics registers the metrics.
+func newMetrics(registerer prometheus.Registerer, waiting func() float64, capacity int) metrics {
+	factory := promauto.With(registerer)
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "callboard_readapi_audit_" + name, Help: help})
+		return factory.NewCounter(prometheus.CounterOpts{Name: "callboard_readapi_audit_" + name, Help: help})
 	}
-	m := &metrics{
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "callboard_readapi_audit_waiting", Help: "Audit entries that the stream has not acknowledged.",
+	}, waiting)
+	factory.NewGauge(prometheus.GaugeOpts{
+		Name: "callboard_readapi_audit_capacity",
+		Help: "Audit entries that can wait, an eighth of them for one lineage; requests are refused beyond that.",
+	}).Set(float64(capacity))
+	return metrics{
 		recorded:     counter("recorded_total", "Audit entries recorded."),
 		acknowledged: counter("acknowledged_total", "Audit entries acknowledged by the stream."),
 		refused:      counter("refused_total", "Requests refused because the audit queue, or their lineage's share of it, was full."),
 		counted:      counter("counted_total", "Requests without a permit, each recorded in a separate entry or counted in one."),
-		waiting: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "callboard_readapi_audit_waiting", Help: "Audit entries that the stream has not acknowledged.",
-		}, waiting),
-		capacity: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "callboard_readapi_audit_capacity",
-			Help: "Audit entries that can wait, an eighth of them for one lineage; requests are refused beyond that.",
-		}),
 	}
-	m.capacity.Set(float64(capacity))
-	return m
-}
-
-func (m *metrics) register(registry prometheus.Registerer) error {
-	return errors.Join(registry.Register(m.recorded), registry.Register(m.acknowledged), registry.Register(m.refused),
-		registry.Register(m.counted), registry.Register(m.waiting), registry.Register(m.capacity))
 }

@@ -3,9 +3,6 @@ package auditqueue
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
@@ -40,7 +37,7 @@ var ErrFull = errors.New("the audit queue is full")
 type Queue struct {
 	js      jetstream.JetStream
 	log     zerolog.Logger
-	metrics *metrics
+	metrics metrics
 	flush   time.Duration // how long Run continues after the end of its context
 	full    chan struct{} // has an element if the pending entries fill a message
 
@@ -58,19 +55,14 @@ type pending struct {
 }
 
 // NewQueue returns an empty queue and registers its metrics with config.Metrics.
-func NewQueue(config Config) (*Queue, error) {
-	if config.Capacity == 0 {
-		config.Capacity = defaultCapacity
-	}
+func NewQueue(config Config) *Queue {
+	capacity := cmp.Or(config.Capacity, defaultCapacity)
 	q := &Queue{
-		js: config.JetStream, log: config.Log, flush: cmp.Or(config.FlushTimeout, defaultFlushTimeout), full: make(chan struct{}, 1),
-		places: newPlaces(config.Capacity), refusals: newRefusals(config.Capacity),
+		js: config.JetStream, log: config.Log, flush: cmp.Or(config.FlushTimeout, defaultFlushTimeout),
+		full: make(chan struct{}, 1), places: newPlaces(capacity), refusals: newRefusals(capacity),
 	}
-	q.metrics = newMetrics(q.pendingCount, config.Capacity)
-	if err := q.metrics.register(config.Metrics); err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
-	}
-	return q, nil
+	q.metrics = newMetrics(config.Metrics, q.pendingCount, capacity)
+	return q
 }
 
 // Reserve reserves a place for the entry of a lineage's request, without waiting. It returns [ErrFull] if none is free. The caller must
@@ -92,23 +84,31 @@ func (q *Queue) Release(lineage uuid.UUID) {
 	q.places.add(lineage, false, -1)
 }
 
-// Record fills a reserved place without waiting. It sets a missing ID and a missing time, truncates the time to microseconds, and
-// removes from texts what PostgreSQL cannot store.
+// Record fills a reserved place without waiting. It sets a missing ID, and truncates its time to microseconds.
 func (q *Queue) Record(lineage uuid.UUID, e events.AuditEntry) {
-	e = normalize(e)
+	e = identified(e)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.append(pending{e, lineage, false})
 }
 
-// RecordRefused records a request that has no permit, in a separate entry or in one for several. It needs no reservation, and neither waits
-// nor fails. What is counted after the end of Run is lost.
+// RecordRefused records a request that has no permit, in a separate entry or in one entry for several. It needs no
+// reservation, and neither waits nor fails. What is counted after the end of Run is lost.
 func (q *Queue) RecordRefused(lineage uuid.UUID, e events.AuditEntry) {
-	e = normalize(e)
+	e = identified(e)
 	q.metrics.counted.Inc()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.refusals.add(lineage, e, time.Now(), q.appendRefused)
+}
+
+// identified returns the entry with an ID, and with its time as PostgreSQL stores it.
+func identified(e events.AuditEntry) events.AuditEntry {
+	if e.ID == uuid.Nil {
+		e.ID = uuid.Must(uuid.NewV7())
+	}
+	e.At = e.At.UTC().Truncate(time.Microsecond)
+	return e
 }
 
 // appendRefused takes a place for an entry and fills it. It returns false if there is none.
@@ -144,24 +144,4 @@ func (q *Queue) pendingCount() float64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return float64(len(q.pending))
-}
-
-func normalize(e events.AuditEntry) events.AuditEntry {
-	if e.ID == uuid.Nil {
-		e.ID = uuid.Must(uuid.NewV7())
-	}
-	if e.At.IsZero() {
-		e.At = time.Now()
-	}
-	e.At = e.At.UTC().Truncate(time.Microsecond)
-	e.Operation, e.Code, e.RequestID = storable(e.Operation), storable(e.Code), storable(e.RequestID)
-	if e.Address != (netip.Addr{}) {
-		e.Address = e.Address.WithZone("")
-	}
-	return e
-}
-
-// storable removes NUL and invalid UTF-8.
-func storable(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "")
 }

@@ -16,7 +16,7 @@ import (
 
 func refusedEntry(key uuid.UUID, i int) events.AuditEntry {
 	return events.AuditEntry{
-		KeyID: key, Operation: "listCallLogs", Status: 401, Code: "UNAUTHENTICATED", Address: netip.MustParseAddr("192.0.2.7"),
+		At: time.Now(), KeyID: key, Operation: "listCallLogs", Status: 401, Code: "UNAUTHENTICATED", Address: netip.MustParseAddr("192.0.2.7"),
 		RequestID: strconv.Itoa(i),
 	}
 }

@@ -39,7 +39,7 @@ func TestRun_LosesNothingOverRestarts(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				h.queue.Record(ids[k], events.AuditEntry{KeyID: ids[k], Operation: "listCallLogs", Status: 200, RequestID: strconv.Itoa(i)})
+				h.queue.Record(ids[k], events.AuditEntry{At: time.Now(), KeyID: ids[k], Operation: "listCallLogs", Status: 200, RequestID: strconv.Itoa(i)})
 			}
 		})
 	}

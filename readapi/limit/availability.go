@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/rs/zerolog"
 )
 
 // breaker says whether NATS can be consulted. While it can't, requests are decided at once without NATS.
@@ -47,7 +45,7 @@ func (b *breaker) state() (<-chan struct{}, error) {
 // unavailable ends the wait of all requests: NATS can't be consulted.
 func (l *Limiter) unavailable(err error) {
 	if l.breaker.set(err) {
-		l.outage.begin(err)
+		l.log.Warn().Err(err).Msg("budgets unreachable")
 	}
 }
 
@@ -70,7 +68,7 @@ func (l *Limiter) failed(err error) {
 			return
 		}
 	}
-	l.outage.begin(err)
+	l.log.Warn().Err(err).Msg("budget of a key not consulted")
 }
 
 const (
@@ -91,6 +89,7 @@ func (l *Limiter) maintain(ctx context.Context) error {
 	lost := conn.StatusChanged(nats.RECONNECTING, nats.CLOSED)
 	defer conn.RemoveStatusListener(lost)
 	defer l.breaker.set(context.Canceled)
+
 	for ctx.Err() == nil {
 		if conn.IsClosed() {
 			return nats.ErrConnectionClosed
@@ -119,19 +118,21 @@ func (l *Limiter) maintain(ctx context.Context) error {
 
 // check opens the breaker unless the stream counts permits and the server decides about writes.
 func (l *Limiter) check(ctx context.Context) {
-	err := l.consult(ctx)
-	if ctx.Err() != nil {
-		return
+	found, err := l.store.ensure(ctx, l.clock.local)
+	if err == nil {
+		l.clock.sample.Store(found)
+		err = l.store.probe(ctx)
 	}
-	if err != nil {
+	switch _, before := l.breaker.state(); {
+	case ctx.Err() != nil:
+	case err != nil:
 		l.unavailable(err)
-		return
-	}
-	if _, before := l.breaker.state(); before != nil {
+	case before != nil:
 		l.forgetSequences()
+		if l.breaker.set(nil) && !errors.Is(before, errStarting) {
+			l.log.Info().Msg("budgets reachable again")
+		}
 	}
-	l.breaker.set(nil)
-	l.outage.end()
 }
 
 // forgetSequences makes the next write of each lineage read what the server has. After an outage the stream may be
@@ -144,15 +145,6 @@ func (l *Limiter) forgetSequences() {
 	}
 }
 
-func (l *Limiter) consult(ctx context.Context) error {
-	s, err := l.store.ensure(ctx, l.clock.local)
-	if err != nil {
-		return err
-	}
-	l.clock.sample.Store(s)
-	return l.store.probe(ctx)
-}
-
 // prune forgets lineages that are not used any more.
 func (l *Limiter) prune(now time.Time) {
 	l.mu.Lock()
@@ -161,32 +153,5 @@ func (l *Limiter) prune(now time.Time) {
 		if now.Sub(k.last) > keep {
 			delete(l.lineages, id)
 		}
-	}
-}
-
-// minOutage is the shortest outage: an overloaded server would otherwise fill the log with begins and ends.
-const minOutage = time.Second
-
-// outage logs when budgets become unreachable and when they are reachable again. Its methods are cheap enough for every
-// request.
-type outage struct {
-	log   zerolog.Logger
-	since atomic.Pointer[time.Time] // nil: there is none
-}
-
-func (o *outage) begin(err error) {
-	now := time.Now()
-	if o.since.CompareAndSwap(nil, &now) {
-		o.log.Warn().Err(err).Msg("budgets unreachable")
-	}
-}
-
-func (o *outage) end() {
-	since := o.since.Load()
-	if since == nil || time.Since(*since) < minOutage {
-		return
-	}
-	if o.since.CompareAndSwap(since, nil) {
-		o.log.Info().Dur("after", time.Since(*since)).Msg("budgets reachable again")
 	}
 }

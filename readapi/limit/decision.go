@@ -19,11 +19,11 @@ type Decision struct {
 //
 //	"report";q=120;w=60, "tier";q=600;w=60
 func (d *Decision) RateLimitPolicy() string {
-	texts := make([]string, len(d.buckets))
+	items := make([]string, len(d.buckets))
 	for i, b := range d.buckets {
-		texts[i] = fmt.Sprintf("%q;q=%d;w=%d", b.policy, b.limit, seconds(window))
+		items[i] = fmt.Sprintf("%q;q=%d;w=%d", b.policy, b.limit, seconds(window))
 	}
-	return strings.Join(texts, ", ")
+	return strings.Join(items, ", ")
 }
 
 // RateLimit returns the value of the RateLimit header: how many permits remain, and in how many seconds the next one
@@ -33,11 +33,11 @@ func (d *Decision) RateLimitPolicy() string {
 //
 // It returns false if no quota is known, because NATS did not decide.
 func (d *Decision) RateLimit() (string, bool) {
-	texts := make([]string, len(d.quotas))
+	items := make([]string, len(d.quotas))
 	for i, q := range d.quotas {
-		texts[i] = q.text()
+		items[i] = q.item()
 	}
-	return strings.Join(texts, ", "), len(texts) > 0
+	return strings.Join(items, ", "), len(items) > 0
 }
 
 // The names of the policies in the headers.
@@ -53,12 +53,13 @@ type quota struct {
 	wait      instant // milliseconds until the next permit returns; zero if none is taken
 }
 
-func (q quota) text() string {
-	text := fmt.Sprintf("%q;r=%d", q.policy, q.remaining)
+// item is the quota's item in the RateLimit header.
+func (q quota) item() string {
+	item := fmt.Sprintf("%q;r=%d", q.policy, q.remaining)
 	if q.wait > 0 {
-		text += fmt.Sprintf(";t=%d", seconds(q.wait))
+		item += fmt.Sprintf(";t=%d", seconds(q.wait))
 	}
-	return text
+	return item
 }
 
 // allow allows the request.

@@ -43,13 +43,16 @@ type Limiter struct {
 	store                     *store
 	clock                     clock
 	breaker                   *breaker
-	outage                    outage
+	log                       zerolog.Logger
 	metrics                   *metrics
 
 	mu       sync.Mutex
 	lineages map[uuid.UUID]*lineage
 	serve    func(*lineage) // serves a lineage in a goroutine; nil: the limiter does not run
 }
+
+// maxLines is how many lines the limiter logs in a minute.
+const maxLines = 10
 
 // New returns a limiter, which sends nothing before [Limiter.Run].
 func New(c Config) (*Limiter, error) {
@@ -63,8 +66,11 @@ func New(c Config) (*Limiter, error) {
 	c.Timeout = cmp.Or(c.Timeout, time.Second)
 	return &Limiter{
 		report: c.Report, standard: c.Standard, premium: c.Premium, timeout: c.Timeout,
-		store: newStore(c), clock: clock{local: c.now, tick: c.tick}, breaker: newBreaker(), outage: outage{log: c.Log},
+		store: newStore(c), clock: clock{local: c.now, tick: c.tick}, breaker: newBreaker(),
 		metrics: newMetrics(c.Metrics), lineages: make(map[uuid.UUID]*lineage),
+
+		// An overloaded server would fill the log with outages.
+		log: c.Log.Sample(&zerolog.BurstSampler{Burst: maxLines, Period: time.Minute}),
 	}, nil
 }
 
@@ -201,7 +207,6 @@ func (l *Limiter) serveLineage(ctx context.Context, k *lineage) {
 		switch {
 		case err == nil:
 			conflicts = 0
-			l.outage.end()
 		case errors.Is(err, errConflict):
 			conflicts++
 			pauseAfter(ctx, conflicts)

@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/rs/zerolog"
 
 	"callboard/events/eventstest"
 )
@@ -279,27 +278,6 @@ func TestRun_ConnectionClosed(t *testing.T) {
 		t.Errorf("error = %v, want %v", err, nats.ErrConnectionClosed)
 	}
 	l.checkWithoutReply(t, uuid.New())
-}
-
-func TestOutage_IsLoggedOnce(t *testing.T) {
-	t.Parallel()
-	var log eventstest.LogBuffer
-	o := outage{log: zerolog.New(&log)}
-	o.end()
-	for range 3 {
-		o.begin(errNoReply)
-		o.end() // too early
-	}
-	if log.Count("\n") != 1 || !log.Contains("budgets unreachable") {
-		t.Errorf("log after the begin = %s, want one line", &log)
-	}
-	past := time.Now().Add(-minOutage)
-	o.since.Store(&past)
-	o.end()
-	o.end()
-	if log.Count("\n") != 2 || !log.Contains("budgets reachable again") {
-		t.Errorf("log after the end = %s, want one line more", &log)
-	}
 }
 
 // While the leader of the stream's replicas changes, no permit is given twice. Some may be lost with their

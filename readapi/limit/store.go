@@ -67,12 +67,11 @@ type store struct {
 	js      jetstream.JetStream
 	timeout time.Duration
 	stream  atomic.Pointer[jetstream.Stream] // the last one that was looked up
-	began   time.Time                        // local
-	replied atomic.Int64                     // when the server last replied, in nanoseconds since began
+	replied atomic.Pointer[time.Time]        // when the server last replied; nil: never
 }
 
 func newStore(c Config) *store {
-	return &store{js: c.JetStream, timeout: c.Timeout, began: time.Now()}
+	return &store{js: c.JetStream, timeout: c.Timeout}
 }
 
 var (
@@ -95,14 +94,15 @@ func (s *store) ask(ctx context.Context, timeout time.Duration, question func(co
 	}
 	var answer *jetstream.APIError
 	if err == nil || errors.As(err, &answer) {
-		s.replied.Store(int64(time.Since(s.began)))
+		s.replied.Store(new(time.Now()))
 	}
 	return err
 }
 
 // repliedBefore reports whether the server's last reply is older than an instant.
 func (s *store) repliedBefore(t time.Time) bool {
-	return s.began.Add(time.Duration(s.replied.Load())).Before(t)
+	replied := s.replied.Load()
+	return replied == nil || replied.Before(t)
 }
 
 // The server's error codes for a message whose expected sequence is wrong.

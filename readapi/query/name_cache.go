@@ -11,23 +11,25 @@ import (
 )
 
 const (
-	// maxEntryBytes is how large an entry can be, in bytes. Larger ones begin again, so that names that pages refer to no more make room.
+	// maxEntryBytes is how large an entry can be, in bytes. A larger entry begins again, so that names that pages refer to no
+	// more make room.
 	maxEntryBytes = 8 << 20
-	// emptyEntryBytes is what an entry without names takes: its maps.
+	// emptyEntryBytes is what an entry without names takes: its map.
 	emptyEntryBytes = 4 << 10
 	// entryLifetime is the longest time for which an entry is used. It bounds how long a name that was edited by hand is shown.
 	entryLifetime = time.Minute
 )
 
-// NameCache keeps the names and labels that pages have referred to, as JSON, by phone system and edition. It is safe for concurrent use.
+// NameCache keeps the names and labels that pages have referred to, by phone system, for one edition of its directory. It
+// is safe for concurrent use.
 type NameCache struct {
 	limit   int64
 	metrics nameCacheMetrics
 
 	mu      sync.Mutex
-	entries map[uuid.UUID][2]*cacheEntry // the newest edition and the one before
-	recent  list.List                    // of *cacheEntry, the most recently used first
-	bytes   int64                        // of all entries
+	entries map[uuid.UUID]*cacheEntry // by phone system
+	recent  list.List                 // of *cacheEntry, the most recently used first
+	bytes   int64                     // of all entries
 }
 
 // cacheEntry is what is known of a directory's edition. Pages go on using an entry that the NameCache has removed.
@@ -49,57 +51,27 @@ const DefaultNameMemory = 64 << 20
 // NewNameCache returns an empty NameCache with a limit in bytes, and registers its metrics.
 func NewNameCache(limit int64, registerer prometheus.Registerer) *NameCache {
 	return &NameCache{
-		limit: limit, entries: make(map[uuid.UUID][2]*cacheEntry), metrics: newNameCacheMetrics(registerer),
+		limit: limit, entries: make(map[uuid.UUID]*cacheEntry), metrics: newNameCacheMetrics(registerer),
 	}
 }
 
-// entry returns the entry of an edition.
+// entry returns the entry of an edition, in place of the phone system's entry of another edition.
 func (d *NameCache) entry(system uuid.UUID, e edition) *cacheEntry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, s := range d.entries[system] {
-		if s == nil || s.edition != e {
-			continue
-		}
-		if time.Since(s.since) < entryLifetime {
+	if s := d.entries[system]; s != nil {
+		if s.edition == e && time.Since(s.since) < entryLifetime {
 			d.recent.MoveToFront(s.element)
 			return s
 		}
 		d.remove(s)
 	}
-	return d.begin(system, e)
-}
 
-// begin puts an empty entry before the newest one of the phone system.
-func (d *NameCache) begin(system uuid.UUID, e edition) *cacheEntry {
-	s := &cacheEntry{system: system, edition: e, since: time.Now(), names: newNames()}
-	if oldest := d.entries[system][1]; oldest != nil {
-		d.remove(oldest)
-	}
-	d.entries[system] = [2]*cacheEntry{s, d.entries[system][0]}
+	s := &cacheEntry{system: system, edition: e, since: time.Now(), names: make(names)}
+	d.entries[system] = s
 	s.element = d.recent.PushFront(s)
 	d.grow(s, emptyEntryBytes)
 	return s
-}
-
-// carried is how many names of the edition before are read with the missing names of a page. A page refers to fewer.
-const carried = 400
-
-// carry adds names to missing ones that are read for an entry: after a rename, the pages that follow mostly ask for what the pages before
-// have asked for. Without it each of them would read some.
-func (d *NameCache) carry(s *cacheEntry, missing names) {
-	d.mu.Lock()
-	both := d.entries[s.system]
-	d.mu.Unlock()
-	if both[0] != s || both[1] == nil {
-		return
-	}
-	before := both[1]
-	before.mu.RLock()
-	defer before.mu.RUnlock()
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	missing.want(before.names, s.names, carried)
 }
 
 // add adds names to an entry.
@@ -132,14 +104,7 @@ func (d *NameCache) remove(s *cacheEntry) {
 	d.bytes -= s.bytes
 	d.recent.Remove(s.element)
 	s.element = nil
-	switch both := d.entries[s.system]; {
-	case both[0] == s && both[1] == nil:
-		delete(d.entries, s.system)
-	case both[0] == s:
-		d.entries[s.system] = [2]*cacheEntry{both[1]}
-	default:
-		d.entries[s.system] = [2]*cacheEntry{both[0]}
-	}
+	delete(d.entries, s.system)
 }
 
 // nameCacheMetrics count report pages by how their names were found.

@@ -22,11 +22,11 @@ func newCache(tb testing.TB, limit int64) *NameCache {
 
 // extensions are the names of some of 100,000 extensions.
 func extensions(random *rand.Rand, count int) names {
-	n := newNames()
+	n := make(names)
 	for range count {
 		number := random.IntN(100_000)
 		id := numbered(number)
-		put(n.references, "extension", id, newReference(id, strings.Repeat("x", number%60), pgtype.Text{String: "1000", Valid: true}))
+		n[nameKey{family: "extension", id: id}] = newReference(id, strings.Repeat("x", number%60), pgtype.Text{String: "1000", Valid: true})
 	}
 	return n
 }
@@ -73,9 +73,9 @@ func TestNameCache_LargeEntry(t *testing.T) {
 		s := d.entry(numbered(1), "1")
 		n := extensions(random, 400)
 		d.add(s, n)
-		for id, object := range n.references["extension"] {
-			if got, ok := s.names.references["extension"][id]; !ok || got != object {
-				t.Fatalf("name = %q, %t, want %q", got, ok, object)
+		for key, want := range n {
+			if got, ok := s.names[key]; !ok || got != want {
+				t.Fatalf("name = %q, %t, want %q", got, ok, want)
 			}
 		}
 		if d.bytes > maxEntryBytes || d.bytes < 0 {
@@ -84,32 +84,24 @@ func TestNameCache_LargeEntry(t *testing.T) {
 	}
 }
 
-// An entry is of one edition. The newest one and the one before are kept, also if an older edition comes again.
+// An entry is of one phone system and one edition. Another edition takes its place.
 func TestNameCache_Editions(t *testing.T) {
 	t.Parallel()
 	d := newCache(t, DefaultNameMemory)
-	first := d.entry(numbered(1), "1")
-	other := d.entry(numbered(2), "1")
+	first, other := d.entry(numbered(1), "1"), d.entry(numbered(2), "1")
+	if first == other || d.entry(numbered(1), "1") != first || d.entry(numbered(2), "1") != other {
+		t.Error("entries of two phone systems = the same or new ones, want two that stay")
+	}
 	second := d.entry(numbered(1), "2")
-	if first == second || first == other {
-		t.Fatal("another edition or phone system has the same entry")
+	if second == first || d.entry(numbered(1), "2") != second {
+		t.Error("entry of another edition = the same or a new one, want one that stays")
 	}
-	if d.entry(numbered(1), "1") != first || d.entry(numbered(1), "2") != second {
-		t.Error("entries of two editions = new ones, want the same")
-	}
-	third := d.entry(numbered(1), "3")
-	if d.entry(numbered(1), "2") != second || d.entry(numbered(1), "3") != third {
-		t.Error("entries of the two newest editions = new ones, want the same")
-	}
-	if d.entry(numbered(1), "1") == first {
-		t.Error("entry of the oldest of three editions = the same, want a new one")
-	}
-	if got := len(d.entries[numbered(1)]); got != 2 || d.recent.Len() != 3 || d.bytes != 3*emptyEntryBytes {
-		t.Errorf("entries of the phone system, of all, bytes = %d, %d, %d, want 2, 3, %d", got, d.recent.Len(), d.bytes, 3*emptyEntryBytes)
+	if got := len(d.entries); got != 2 || d.recent.Len() != 2 || d.bytes != 2*emptyEntryBytes {
+		t.Errorf("entries = %d, in order = %d, bytes = %d, want 2, 2, %d", got, d.recent.Len(), d.bytes, 2*emptyEntryBytes)
 	}
 }
 
-// A entry is used for a minute, however often.
+// An entry is used for a minute, however often.
 func TestNameCache_EntryLifetime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -135,9 +127,9 @@ func TestNameCache_EntryLifetime(t *testing.T) {
 func TestNameCache_AddedTwice(t *testing.T) {
 	t.Parallel()
 	d := newCache(t, DefaultNameMemory)
-	n := newNames()
-	put(n.references, "extension", numbered(3), "")
-	put(n.codes, "category", "sale", newLabel("sale", "Sale", pgtype.Float8{}))
+	n := make(names)
+	n[nameKey{family: "extension", id: numbered(3)}] = shownName{}
+	n[nameKey{family: "category", code: "sale"}] = newLabel("sale", "Sale", pgtype.Float8{})
 	s := d.entry(numbered(1), "1")
 	d.add(s, n)
 	once := d.bytes

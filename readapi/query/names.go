@@ -1,9 +1,6 @@
 package query
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -12,155 +9,111 @@ import (
 	"callboard/schema"
 )
 
-// edition identifies what a phone system's directory showed in a snapshot. Snapshots with equal editions have equal directories.
+// edition identifies what a phone system's directory showed in a snapshot. Snapshots with equal editions have equal
+// directories.
 type edition string
 
-// names are the names of references and the labels of codes, as JSON.
-type names struct {
-	references map[string]map[uuid.UUID]string // by family; empty: the target was deleted
-	codes      map[string]map[string]label     // by kind
+// names are the names of references and the labels of codes.
+type names map[nameKey]shownName
+
+// nameKey is a reference by its family and id, or a code by its kind.
+type nameKey struct {
+	family string
+	id     uuid.UUID
+	code   string
 }
 
-// label is the object of a code with its label, and the score of its classification.
-type label struct {
-	object, score string
+// shownName is the JSON that pages show.
+type shownName struct {
+	object string // of a reference, or of a code with its label; empty: the target was deleted
+	score  string // of a code's classification
 }
 
-func newNames() names {
-	return names{references: make(map[string]map[uuid.UUID]string), codes: make(map[string]map[string]label)}
-}
+// entrySize is what a name takes beside its JSON: its key, and its share of the map, which is two thirds full.
+const entrySize = 128
 
-// empty reports whether nothing was put.
-func (n names) empty() bool { return len(n.references) == 0 && len(n.codes) == 0 }
-
-// put puts an entry into one of the maps of references or of codes.
-func put[K comparable, V any](all map[string]map[K]V, family string, key K, value V) {
-	if all[family] == nil {
-		all[family] = make(map[K]V)
-	}
-	all[family][key] = value
-}
-
-// entrySize is what an entry takes beside its JSON: its key, and its share of the maps, which are two thirds full.
-const entrySize = 64
-
-// add adds the entries that are not there, and returns the bytes that these take.
+// add adds the names that are not there, and returns the bytes that these take.
 func (n names) add(others names) (size int64) {
-	for family, references := range others.references {
-		for id, object := range references {
-			if _, ok := n.references[family][id]; !ok {
-				put(n.references, family, id, object)
-				size += int64(entrySize + len(object))
-			}
-		}
-	}
-	for kind, codes := range others.codes {
-		for code, l := range codes {
-			if _, ok := n.codes[kind][code]; !ok {
-				put(n.codes, kind, code, l)
-				size += int64(entrySize + len(code) + len(l.object) + len(l.score))
-			}
+	for key, shown := range others {
+		if _, ok := n[key]; !ok {
+			n[key] = shown
+			size += int64(entrySize + len(key.code) + len(shown.object) + len(shown.score))
 		}
 	}
 	return size
 }
 
-// want adds entries of others that are not known yet, up to a limit. Their names are to be read.
-func (n names) want(others, known names, limit int) {
-	for family, references := range others.references {
-		for id := range references {
-			if limit == 0 {
-				return
-			}
-			if _, ok := known.references[family][id]; !ok {
-				put(n.references, family, id, "")
-				limit--
-			}
-		}
-	}
-	for kind, codes := range others.codes {
-		for code := range codes {
-			if limit == 0 {
-				return
-			}
-			if _, ok := known.codes[kind][code]; !ok {
-				put(n.codes, kind, code, label{})
-				limit--
-			}
-		}
-	}
-}
-
-// arguments are those of the statement that reads the names of all entries, after the phone system.
+// arguments are the keys for names.sql, after the partition and the phone system.
 func (n names) arguments() (arguments []any) {
 	for _, family := range []string{"call_group", "extension", "representative"} {
-		ids := make([]pgtype.UUID, 0, len(n.references[family]))
-		for id := range n.references[family] {
-			ids = append(ids, schema.UUID(id))
+		ids := []pgtype.UUID{}
+		for key := range n {
+			if key.family == family {
+				ids = append(ids, schema.UUID(key.id))
+			}
 		}
 		arguments = append(arguments, ids)
 	}
 	for _, kind := range []string{"category", "overall_sentiment", "employee_sentiment", "customer_sentiment"} {
-		arguments = append(arguments, slices.Collect(maps.Keys(n.codes[kind])))
+		codes := []string{}
+		for key := range n {
+			if key.family == kind {
+				codes = append(codes, key.code)
+			}
+		}
+		arguments = append(arguments, codes)
 	}
 	return arguments
 }
 
-// read replaces the entries by what the statement found, and returns the edition of its snapshot. A code's last label counts.
+// read sets the names of all keys to what the statement found, and returns the edition of its snapshot. A code's last
+// label counts.
 func (n names) read(rows pgx.Rows) (e edition, err error) {
-	n.setDefaults()
+	for key := range n {
+		n[key] = unknownName(key)
+	}
+	if !rows.Next() {
+		return e, noRow(rows)
+	}
+
 	var (
 		family, code, name, number pgtype.Text
 		id                         pgtype.UUID
 		score                      pgtype.Float8
 	)
-	targets := []any{&e, &family, &id, &code, &name, &number, &score}
-	if !rows.Next() {
-		return e, noRow(rows)
-	}
 	for more := true; more; more = rows.Next() {
-		if err := rows.Scan(targets...); err != nil {
+		if err := rows.Scan(&e, &family, &id, &code, &name, &number, &score); err != nil {
 			return e, err
 		}
+		key := nameKey{family: family.String, id: id.Bytes, code: code.String}
 		switch {
 		case id.Valid && !name.Valid:
-			put(n.references, family.String, id.Bytes, "")
+			n[key] = shownName{}
 		case id.Valid:
-			put(n.references, family.String, id.Bytes, newReference(id.Bytes, name.String, number))
+			n[key] = newReference(id.Bytes, name.String, number)
 		case code.Valid:
-			put(n.codes, family.String, code.String, newLabel(code.String, name.String, score))
+			n[key] = newLabel(code.String, name.String, score)
 		}
 	}
 	return e, nil
 }
 
-// setDefaults sets the entries to those of references whose target is unknown, and of codes without classification.
-func (n names) setDefaults() {
-	for family, references := range n.references {
-		for id := range references {
-			references[id] = unknownReference(family, id)
-		}
-	}
-	for _, codes := range n.codes {
-		for code := range codes {
-			codes[code] = newLabel(code, "", pgtype.Float8{})
-		}
-	}
-}
-
-// unknownReference is the object of a reference to something that no event has defined yet. Its name depends on the id alone.
-func unknownReference(family string, id uuid.UUID) string {
-	short := id.String()[:8]
-	switch family {
+// unknownName is the name of a reference whose target no event has defined yet, or the label of a code without a
+// classification. It depends on the key alone.
+func unknownName(key nameKey) shownName {
+	short := key.id.String()[:8]
+	switch key.family {
 	case "call_group":
-		return newReference(id, "Call group "+short, pgtype.Text{Valid: true})
+		return newReference(key.id, "Call group "+short, pgtype.Text{Valid: true})
 	case "extension":
-		return newReference(id, "Extension "+short, pgtype.Text{Valid: true})
+		return newReference(key.id, "Extension "+short, pgtype.Text{Valid: true})
+	case "representative":
+		return newReference(key.id, "Representative "+short, pgtype.Text{})
 	}
-	return newReference(id, "Representative "+short, pgtype.Text{})
+	return newLabel(key.code, "", pgtype.Float8{})
 }
 
-func newReference(id uuid.UUID, name string, number pgtype.Text) string {
+func newReference(id uuid.UUID, name string, number pgtype.Text) shownName {
 	b := encode.UUID([]byte(`{"id":`), id)
 	b = append(b, `,"name":`...)
 	b = encode.String(b, name)
@@ -168,16 +121,16 @@ func newReference(id uuid.UUID, name string, number pgtype.Text) string {
 		b = append(b, `,"number":`...)
 		b = encode.String(b, number.String)
 	}
-	return string(append(b, '}'))
+	return shownName{object: string(append(b, '}'))}
 }
 
-func newLabel(code, text string, score pgtype.Float8) label {
+func newLabel(code, label string, score pgtype.Float8) shownName {
 	b := encode.String([]byte(`{"code":`), code)
 	b = append(b, `,"label":`...)
-	b = encode.String(b, Label(code, text))
-	l := label{object: string(append(b, '}')), score: "null"}
+	b = encode.String(b, Label(code, label))
+	shown := shownName{object: string(append(b, '}')), score: "null"}
 	if score.Valid {
-		l.score = string(encode.Float(nil, score.Float64))
+		shown.score = string(encode.Float(nil, score.Float64))
 	}
-	return l
+	return shown
 }

@@ -2,7 +2,6 @@ package query
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,8 +13,6 @@ import (
 	"callboard/readapi/encode"
 	"callboard/schema/schematest"
 )
-
-var neverExecuted = regexp.MustCompile(`[^\n]*\(never executed\)\n`)
 
 // Where the tables are divided by partition, every statement about a phone system scans one of the parts.
 func TestSQL_TouchesOnePartition(t *testing.T) {
@@ -32,9 +29,6 @@ func TestSQL_TouchesOnePartition(t *testing.T) {
 	}
 	for name, s := range all {
 		plan := explain(t, conn, s)
-		if name == "watermarks" { // finds the partition of each phone system when it is executed
-			plan = neverExecuted.ReplaceAllString(plan, "")
-		}
 		if got, scans := schematest.ScannedPartitions(plan); scans == 0 || !slices.Equal(got, []string{want}) {
 			t.Errorf("%s: hash partitions scanned = %v, want %s\n%s", name, got, want, plan)
 		}
@@ -47,9 +41,9 @@ func TestSQL_TouchesOneNode(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, schematest.New(t))
 	all := statements(t)
-	// The phone systems of an organization or a group are in any partition, the metrics are about all of them, and watermarks are read by partition.
+	// The phone systems of an organization or a group are in any partition, the metrics are about all of them.
 	for _, name := range []string{
-		"list_accessible_phone_systems_of_group", "list_accessible_phone_systems_of_organization", "freshness", "watermarks",
+		"list_accessible_phone_systems_of_group", "list_accessible_phone_systems_of_organization", "freshness",
 	} {
 		delete(all, name)
 	}
@@ -85,7 +79,7 @@ func TestProjection_NumberOfPartitionsChanges(t *testing.T) {
 	names := func(system uuid.UUID) string {
 		t.Helper()
 		rows := encode.NewRowWriter(encode.NewLayout(encode.Identifier("id"), encode.Text("name")), uuid.Nil, nil)
-		if err := projection.PhoneSystemsOfSystem(t.Context(), system, rows); err != nil {
+		if err := projection.PhoneSystems(t.Context(), access.Grant{Kind: access.GrantSystem, ID: system}, rows); err != nil {
 			t.Fatal(err)
 		}
 		return strings.ReplaceAll(string(rows.Body), system.String(), "ID")
@@ -99,10 +93,6 @@ func TestProjection_NumberOfPartitionsChanges(t *testing.T) {
 			system := addSystem(t, database, partitions, "one")
 			if got := names(system); got != `{"id":"ID","name":"one"}` {
 				t.Errorf("%d partitions: phone systems = %s, want one", partitions, got)
-			}
-			found, err := projection.Watermarks(t.Context(), []uuid.UUID{system, uuid.New()})
-			if _, ok := found[system]; err != nil || len(found) != 1 || !ok {
-				t.Errorf("%d partitions: watermarks = %v, %v, want one", partitions, found, err)
 			}
 		}
 		if got := names(uuid.New()); got != "" {
@@ -128,24 +118,5 @@ func TestProjection_NumberOfPartitionsChangesAgainAndAgain(t *testing.T) {
 	err := projection.ofSystem(run, phoneSystemsOfSystemSQL, uuid.New(), nil, appendRows(nil))
 	if !errors.Is(err, access.ErrSwitching) || changes != access.Attempts {
 		t.Errorf("error = %v after %d changes, want %v after %d", err, changes, access.ErrSwitching, access.Attempts)
-	}
-}
-
-// Watermarks that are found before are returned with the error.
-func TestProjection_WatermarksWhileTheNumberChanges(t *testing.T) {
-	t.Parallel()
-	database := schematest.New(t)
-	pool := database.Pool(t)
-	system := addSystem(t, database, 1, "one")
-	partitions := 1
-	traced := schematest.OpenTracedPool(t, pool, &schematest.Tracer{Statement: func(sql string, _ []any) {
-		if sql == locateSQL {
-			partitions++
-			schematest.Exec(t, pool, "update projection.generation set partitions = $1", partitions)
-		}
-	}})
-	found, err := New(traced).Watermarks(t.Context(), []uuid.UUID{system, uuid.New()})
-	if _, ok := found[system]; !errors.Is(err, access.ErrSwitching) || len(found) != 1 || !ok {
-		t.Errorf("watermarks = %v, error = %v, want one and %v", found, err, access.ErrSwitching)
 	}
 }

@@ -5,43 +5,36 @@ import (
 	_ "embed"
 	"fmt"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"callboard/readapi/access"
 	"callboard/readapi/encode"
 	"callboard/schema"
 )
 
-//go:embed list_accessible_phone_systems_of_system.sql
-var phoneSystemsOfSystemSQL string
+var (
+	//go:embed list_accessible_phone_systems_of_system.sql
+	phoneSystemsOfSystemSQL string
 
-// PhoneSystemsOfSystem appends the id and the name of the one system of that id to out, if it exists.
-func (p *Projection) PhoneSystemsOfSystem(ctx context.Context, system uuid.UUID, out *encode.RowWriter) error {
-	if err := p.ofSystem(p.runShort(ctx), phoneSystemsOfSystemSQL, system, nil, appendRows(out)); err != nil {
-		return fmt.Errorf("list phone systems: %w", err)
+	//go:embed list_accessible_phone_systems_of_group.sql
+	phoneSystemsOfGroupSQL string
+
+	//go:embed list_accessible_phone_systems_of_organization.sql
+	phoneSystemsOfOrganizationSQL string
+)
+
+// PhoneSystems appends the ids and names of the phone systems that a grant covers now to out, by name and then by id: the
+// phone system, the members of the group, or what belongs directly to the organization.
+func (p *Projection) PhoneSystems(ctx context.Context, g access.Grant, out *encode.RowWriter) (err error) {
+	switch g.Kind {
+	case access.GrantSystem:
+		err = p.ofSystem(p.runShort(ctx), phoneSystemsOfSystemSQL, g.ID, nil, appendRows(out))
+	case access.GrantGroup:
+		err = p.query(ctx, phoneSystemsOfGroupSQL, []any{schema.UUID(g.ID)}, appendRows(out))
+	case access.GrantOrganization:
+		err = p.query(ctx, phoneSystemsOfOrganizationSQL, []any{schema.UUID(g.ID)}, appendRows(out))
 	}
-	return nil
-}
-
-//go:embed list_accessible_phone_systems_of_group.sql
-var phoneSystemsOfGroupSQL string
-
-// PhoneSystemsOfGroup appends the ids and names of the group's current members to out, by name and then by id.
-func (p *Projection) PhoneSystemsOfGroup(ctx context.Context, group uuid.UUID, out *encode.RowWriter) error {
-	return p.phoneSystems(ctx, phoneSystemsOfGroupSQL, group, out)
-}
-
-//go:embed list_accessible_phone_systems_of_organization.sql
-var phoneSystemsOfOrganizationSQL string
-
-// PhoneSystemsOfOrganization appends the ids and names of the systems that belong directly to the organization to
-// out, by name and then by id.
-func (p *Projection) PhoneSystemsOfOrganization(ctx context.Context, organization uuid.UUID, out *encode.RowWriter) error {
-	return p.phoneSystems(ctx, phoneSystemsOfOrganizationSQL, organization, out)
-}
-
-func (p *Projection) phoneSystems(ctx context.Context, sql string, target uuid.UUID, out *encode.RowWriter) error {
-	if err := p.query(ctx, sql, []any{schema.UUID(target)}, appendRows(out)); err != nil {
+	if err != nil {
 		return fmt.Errorf("list phone systems: %w", err)
 	}
 	return nil

@@ -56,8 +56,6 @@ func statements(tb testing.TB) map[string]statement {
 		"list_accessible_phone_systems_of_group":        {phoneSystemsOfGroupSQL, []any{other}},
 		"list_accessible_phone_systems_of_organization": {phoneSystemsOfOrganizationSQL, []any{other}},
 		"get_call_recording_url":                        {getCallRecordingURLSQL, ofBusy("RE1")},
-		"watermarks":                                    {watermarksSQL, []any{"{0}", "{" + busyID + "}"}},
-		"watermarks_of_partition":                       {watermarksOfPartitionSQL, []any{"0", "{" + busyID + "}"}},
 		"locate":                                        {locateSQL, ofBusy()},
 		"get_call_log_report_dimensions":                {getCallLogReportDimensionsSQL, ofBusy()},
 		"freshness":                                     {freshnessSQL, nil},

@@ -109,46 +109,32 @@ func (p *Projection) CallLogReports(d *NameCache) *Reports {
 	}
 }
 
-// reportAttempts is how many times a page is read with a snapshot for its rows and one for its names, and then how many times in one transaction.
-const reportAttempts = 3
+// reportAttempts is how many times a page is read with its names in one transaction, after its names have changed between
+// the two statements.
+const reportAttempts = 5
 
 // errOtherEdition says that the names of a page are of another edition than its rows.
 var errOtherEdition = errors.New("names changed while the page was read")
 
-// Page appends a page's rows to out, with the names that their references had in the snapshot of the rows. It returns [ErrNotFound] if the phone system
-// doesn't exist.
+// Page appends a page's rows to out, with the names that their references had in the snapshot of the rows. It returns
+// [ErrNotFound] if the phone system doesn't exist.
 func (r *Reports) Page(ctx context.Context, f ReportFilter, out *encode.RowWriter) (page ReportPage, err error) {
 	run := r.projection.runShort(ctx)
 	if f.Transcripts {
 		run = r.projection.runLong(ctx)
 	}
-	err = r.repeat(func() error {
-		page, err = r.read(run, f, out)
-		return err
-	})
-	if errors.Is(err, errOtherEdition) {
-		err = r.repeat(func() error {
-			return r.projection.inSnapshot(ctx, func(run runner) error {
-				page, err = r.read(run, f, out)
-				return err
-			})
+	page, err = r.read(run, f, out)
+	for attempt := 0; attempt < reportAttempts && errors.Is(err, errOtherEdition); attempt++ {
+		r.cache.metrics.reruns.Inc()
+		err = r.projection.inSnapshot(ctx, func(run runner) error {
+			page, err = r.read(run, f, out)
+			return err
 		})
 	}
 	if err != nil {
 		return ReportPage{}, fmt.Errorf("list call log reports: %w", err)
 	}
 	return page, nil
-}
-
-// repeat reads a page until its names are of the edition of its rows.
-func (r *Reports) repeat(read func() error) (err error) {
-	for range reportAttempts {
-		if err = read(); !errors.Is(err, errOtherEdition) {
-			return err
-		}
-		r.cache.metrics.reruns.Inc()
-	}
-	return err
 }
 
 // read reads a page, and the names that are not in the cache. The error is errOtherEdition if these have changed since.
@@ -203,7 +189,7 @@ func (p *pageReading) read(rows pgx.Rows, f ReportFilter) error {
 	if err := p.out.Begin(columns); err != nil {
 		return err
 	}
-	p.names = &pageNames{entry: p.cache.entry(f.System, e), missing: newNames()}
+	p.names = &pageNames{entry: p.cache.entry(f.System, e), missing: make(names)}
 	p.out.Names = p.names
 	key := f.TimeField.keyOf(columns)
 	for more := rows.RawValues()[len(common)] != nil; more; more = rows.Next() {
@@ -239,7 +225,7 @@ func (p *pageReading) append(row [][]byte) error {
 	entry.mu.RLock()
 	err := p.out.Append(row)
 	entry.mu.RUnlock()
-	if err != nil || p.names.missing.empty() || p.copied > p.out.Room {
+	if err != nil || len(p.names.missing) == 0 || p.copied > p.out.Room {
 		return err
 	}
 
@@ -261,7 +247,6 @@ func (p *pageReading) complete(system uuid.UUID, run func(arguments []any, read 
 	}
 	p.cache.metrics.misses.Inc()
 	found := p.names.missing
-	p.cache.carry(p.names.entry, found)
 	var e edition
 	err := run(found.arguments(), func(rows pgx.Rows) (err error) {
 		e, err = found.read(rows)
@@ -275,7 +260,7 @@ func (p *pageReading) complete(system uuid.UUID, run func(arguments []any, read 
 		return errOtherEdition
 	}
 	p.cache.add(p.names.entry, found)
-	p.names.missing = newNames()
+	p.names.missing = make(names)
 	for _, row := range p.waiting {
 		if err := p.append(row); err != nil {
 			return err
@@ -295,21 +280,21 @@ type pageNames struct {
 
 // Reference implements [encode.Names].
 func (n *pageNames) Reference(family string, id uuid.UUID) string {
-	object, ok := n.entry.names.references[family][id]
+	shown, ok := n.entry.names[nameKey{family: family, id: id}]
 	if !ok {
-		put(n.missing.references, family, id, "")
+		n.missing[nameKey{family: family, id: id}] = shownName{}
 	}
-	return object
+	return shown.object
 }
 
 // Code implements [encode.Names].
 func (n *pageNames) Code(kind string, code []byte) (object, score string) {
-	l, ok := n.entry.names.codes[kind][string(code)]
+	shown, ok := n.entry.names[nameKey{family: kind, code: string(code)}]
 	if !ok {
-		put(n.missing.codes, kind, string(code), label{})
+		n.missing[nameKey{family: kind, code: string(code)}] = shownName{}
 		return "{}", "null"
 	}
-	return l.object, l.score
+	return shown.object, shown.score
 }
 
 // keyOf returns the function that reads a row's key from its columns.

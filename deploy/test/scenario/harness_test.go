@@ -81,12 +81,9 @@ func (h *harness) serve(database *pgxpool.Pool, change ...func(*readapi.Config))
 	if err != nil {
 		h.Fatal(err)
 	}
-	queue, err := auditqueue.NewQueue(auditqueue.Config{
+	queue := auditqueue.NewQueue(auditqueue.Config{
 		JetStream: h.JetStream, FlushTimeout: time.Minute, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})
-	if err != nil {
-		h.Fatal(err)
-	}
 	h.Run(limiter.Run)
 	h.Run(queue.Run)
 	server := httptest.NewUnstartedServer(nil)
