@@ -11,7 +11,8 @@ import (
 	"callboard/readapi/limit"
 )
 
-// admit makes the checks that come before the parameters, in the contract's order (Authentication, 18: credential outcomes):
+// admit makes the checks that come before the parameters, in the contract's order (Authentication, 18: credential
+// outcomes):
 //
 //	key missing, malformed, expired or revoked            401
 //	credential that is not a tenant API key               403
@@ -22,8 +23,8 @@ import (
 //	coverage of the group or organization is too old      503
 //	phone system not covered by the grant                 404
 //
-// A request without the scope takes no permit. A request for a system that is not covered takes one like any other, so the quota
-// doesn't reveal which systems exist. The age of the coverage is that of a partition, so it doesn't, either.
+// A request without the scope takes no permit. A request for a system that is not covered takes one like any other, so
+// the quota doesn't reveal which systems exist. The age of the coverage is that of a partition, so it doesn't, either.
 func (s *service) admit(
 	ctx context.Context, r *http.Request, x *exchange, o operation, variables map[string]string,
 ) (*request, error) {
@@ -39,13 +40,24 @@ func (s *service) admit(
 	if !o.allowedFor(auth) {
 		return nil, &problem{code: insufficientScope}
 	}
-	if err := s.reserveEntry(x); err != nil {
-		return nil, err
+
+	// A request that may get a permit has a place in the audit before, so that no request goes unrecorded. Requests
+	// without a permit are counted, which needs no place.
+	if err := s.auditQueue.Reserve(x.lineage); err != nil {
+		return nil, &problem{code: serviceUnavailable, retryAfter: unavailableRetryAfter, cause: err}
 	}
-	if err := s.takePermit(ctx, x, o, auth); err != nil {
+	x.reserved = true
+	x.decision = s.limiter.Take(ctx, limit.Request{
+		Lineage: auth.Lineage, Premium: auth.Tier == access.TierPremium, Report: o.Report,
+	})
+	if !x.decision.Allowed {
 		s.releaseEntry(x)
-		return nil, err
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("take a permit: %w", ctx.Err())
+		}
+		return nil, &problem{code: rateLimited, retryAfter: x.decision.RetryAfter}
 	}
+
 	if s.maxAge > 0 && auth.CoverageAge > s.maxAge {
 		return nil, staleCoverage(auth.CoverageAge)
 	}
@@ -69,44 +81,18 @@ func (s *service) authorize(ctx context.Context, r *http.Request, x *exchange) (
 	auth, err := s.authorizer.Authorize(ctx, access.AuthorizeParams{
 		Credential: access.CredentialOf(r.Header), Client: x.client, System: x.system,
 	})
-	x.identify(auth, err)
-	return auth, err
-}
 
-// identify notes whose key a request has. The audit has every request that was made with a key's secret, whether the key is valid or not.
-func (x *exchange) identify(auth access.Authorization, err error) {
+	// The audit has every request that was made with a key's secret, whether the key is valid or not.
 	x.keyID, x.lineage, x.audited = auth.KeyID, auth.Lineage, err == nil
 	var denied *access.DeniedError
 	if errors.As(err, &denied) {
 		x.keyID, x.lineage, x.audited = denied.KeyID, denied.Lineage, denied.Authenticated
 	}
+	return auth, err
 }
 
-// reserveEntry reserves an audit entry for a request that may get a permit. While the lineage's share of the audit queue is full, such a
-// request is refused, so that no request goes unrecorded. Requests without a permit are counted, which needs no room.
-func (s *service) reserveEntry(x *exchange) error {
-	if err := s.auditQueue.Reserve(x.lineage); err != nil {
-		return &problem{code: serviceUnavailable, retryAfter: unavailableRetryAfter, cause: err}
-	}
-	x.reserved = true
-	return nil
-}
-
+// releaseEntry gives the request's place in the audit back.
 func (s *service) releaseEntry(x *exchange) {
 	s.auditQueue.Release(x.lineage)
 	x.reserved = false
-}
-
-// takePermit takes a permit from the key's quota.
-func (s *service) takePermit(ctx context.Context, x *exchange, o operation, auth access.Authorization) error {
-	x.decision = s.limiter.Take(ctx, limit.Request{
-		Lineage: auth.Lineage, Premium: auth.Tier == access.TierPremium, Report: o.Report,
-	})
-	switch {
-	case x.decision.Allowed:
-		return nil
-	case ctx.Err() != nil:
-		return fmt.Errorf("take a permit: %w", ctx.Err())
-	}
-	return &problem{code: rateLimited, retryAfter: x.decision.RetryAfter}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// minCompressed is the size in bytes above which report pages with transcripts are compressed. Compressing smaller responses costs more than
-// making them, so it is left to proxies.
+// minCompressed is the size in bytes above which report pages with transcripts are compressed. Compressing smaller
+// responses costs more than making them, so it is left to proxies.
 const minCompressed = 1 << 20
 
 // The content codings.
@@ -58,6 +58,7 @@ func (c *compressor) gzip(body []byte) ([]byte, error) {
 		}
 	}
 	defer c.gzips.Put(w)
+
 	w.Reset(compressed)
 	if _, err := w.Write(body); err != nil {
 		return nil, err

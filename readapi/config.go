@@ -23,8 +23,8 @@ import (
 
 // Config configures the reader. The caller closes the pools, after the handler's last request.
 type Config struct {
-	// Primary is a pool of role callboard_reader on the primary. Every request's key, grant and coverage are checked there, and
-	// the accessible phone systems are listed from there.
+	// Primary is a pool of role callboard_reader on the primary. Every request's key, grant and coverage are checked
+	// there, and the accessible phone systems are listed from there.
 	Primary *pgxpool.Pool
 
 	// Projection is a pool that everything else is read from, on a replica for example. Nil means Primary.
@@ -39,7 +39,8 @@ type Config struct {
 	// AuditQueue receives the audit entries. It must run until the handler's last request has ended.
 	AuditQueue *auditqueue.Queue
 
-	// Secret seals cursors and audio links. All readers of a service need the same one. It has at least [access.MinSecret] bytes.
+	// Secret seals cursors and audio links. All readers of a service need the same one. It has at least
+	// [access.MinSecret] bytes.
 	Secret []byte
 
 	// Audio is where the audio of recordings is stored.
@@ -51,8 +52,8 @@ type Config struct {
 	// TrustedProxies are the networks whose X-Forwarded-For header is trusted.
 	TrustedProxies []netip.Prefix
 
-	// CoverageMaxAge is how far the partition that decides about a key's group or organization may be behind. Requests of
-	// such keys are answered 503 while it is further behind. Zero means any age.
+	// CoverageMaxAge is how far the partition that decides about a key's group or organization may be behind. Requests
+	// of such keys are answered 503 while it is further behind. Zero means any age.
 	CoverageMaxAge time.Duration
 
 	// Timeout is the longest duration of a request. Zero means 5 seconds.
@@ -61,7 +62,8 @@ type Config struct {
 	// DimensionsTimeout is the longest duration of a snapshot of report dimensions. Zero means 3 seconds.
 	DimensionsTimeout time.Duration
 
-	// BodyMemory is the number of bytes that all responses may take at the same time. Zero means 192 MiB. 14 MiB is the least.
+	// BodyMemory is the number of bytes that all responses may take at the same time. Zero means 192 MiB. 14 MiB is the
+	// least.
 	BodyMemory int64
 
 	// Log receives one line per request.
@@ -82,8 +84,8 @@ const (
 	defaultWatermarkWait     = 1500 * time.Millisecond
 )
 
-// New returns the reader's HTTP handler. The error says what is wrong with the configuration. New panics if the metrics are
-// registered already.
+// New returns the reader's HTTP handler. The error says what is wrong with the configuration. New panics if the metrics
+// are registered already.
 func New(c Config) (http.Handler, error) {
 	approvals, err := docs.LoadApprovals()
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"callboard/readapi/query"
 )
 
-// cursor is how far a walk through a report window has come. Clients carry it sealed, together with its window's digest.
+// cursor is how far a walk through a report window has come. Clients carry it sealed, together with its window's
+// digest.
 type cursor struct {
 	early bool // issued before the window's end
 	after query.ReportKey

@@ -10,7 +10,7 @@
 //	  │ quota ──────────── 429 │
 //	  │ coverage ───────── 404 ┘
 //	  │ parameters ─────── 400
-//	  │ memory ─────────── 503: places and bytes for the response (memory)
+//	  │ memory ─────────── 503: bytes for the response
 //	  └ data ───────────── 200, 304, 404: one statement on the projection (query)
 //
 // The rules:

@@ -47,8 +47,9 @@ func staleCoverage(age time.Duration) *problem {
 	return &problem{code: serviceUnavailable, retryAfter: staleRetryAfter, cause: cause}
 }
 
-// problemOf maps every error to what the client is told. A phone system that is read is one that the primary has just covered: a replica
-// that lacks it is behind, or it was deleted since, which the next request finds. So its absence is temporary.
+// problemOf maps every error to what the client is told. A phone system that is read is one that the primary has just
+// covered: a replica that lacks it is behind, or it was deleted since, which the next request finds. So its absence is
+// temporary.
 func problemOf(err error) *problem {
 	var known *problem
 	var denied *access.DeniedError
@@ -80,8 +81,9 @@ func denialCode(c access.DenialCode) code {
 	}
 }
 
-// unavailable reports whether the database could not be reached, was too slow or changes its partitions, as opposed to having refused a
-// statement. A server that refuses a connection may give any SQLSTATE, XX000 on a full disk for example, so the connection is checked first.
+// unavailable reports whether the database could not be reached, was too slow or changes its partitions, as opposed to
+// having refused a statement. A server that refuses a connection may give any SQLSTATE, XX000 on a full disk for
+// example, so the connection is checked first.
 func unavailable(err error) bool {
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) {
@@ -97,8 +99,9 @@ func unavailable(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed)
 }
 
-// temporary reports whether a SQLSTATE is about the server's state and not about the statement. A replica's recovery fails
-// statements with serialization_failure. A table or column is missing while the projection is that of another release.
+// temporary reports whether a SQLSTATE is about the server's state and not about the statement. A replica's recovery
+// fails statements with serialization_failure. A table or column is missing while the projection is that of another
+// release.
 func temporary(state string) bool {
 	switch state {
 	case pgerrcode.UndefinedTable, pgerrcode.UndefinedColumn, pgerrcode.SerializationFailure:

@@ -18,8 +18,8 @@ import (
 // organizations are. It asks the databases, not the projector.
 //
 // It reads the watermarks in the background and exports the latest sample, so that collecting metrics never waits for
-// PostgreSQL. Before the first sample it exports nothing. While the databases can't be read, it exports the last sample: a
-// watermark that does not move is as old as it looks.
+// PostgreSQL. Before the first sample it exports nothing. While the databases can't be read, it exports the last
+// sample: a watermark that does not move is as old as it looks.
 type FreshnessMonitor struct {
 	primary    *query.Projection // nil: there is no replica
 	projection *query.Projection
@@ -41,8 +41,8 @@ type freshnessSample struct {
 	oldest     time.Time // watermark on the primary, which decides about grants; zero: no partition has one
 }
 
-// NewFreshnessMonitor returns a monitor and registers its metrics. The projection is read from its pool, which is that of
-// the primary if there is no replica. The caller runs [FreshnessMonitor.Run].
+// NewFreshnessMonitor returns a monitor and registers its metrics. The projection is read from its pool, which is that
+// of the primary if there is no replica. The caller runs [FreshnessMonitor.Run].
 func NewFreshnessMonitor(
 	primary, projection *pgxpool.Pool, log zerolog.Logger, metrics prometheus.Registerer,
 ) (*FreshnessMonitor, error) {
@@ -60,6 +60,7 @@ func NewFreshnessMonitor(
 func (m *FreshnessMonitor) Run(ctx context.Context) error {
 	tick := time.NewTicker(m.interval)
 	defer tick.Stop()
+
 	for failing := false; ; {
 		err := m.sample(ctx)
 		if ctx.Err() != nil {
@@ -69,6 +70,7 @@ func (m *FreshnessMonitor) Run(ctx context.Context) error {
 			m.log.Warn().Err(err).Msg("reading the watermarks for the metrics failed")
 		}
 		failing = err != nil
+
 		select {
 		case <-ctx.Done():
 			return nil
@@ -88,6 +90,7 @@ func (m *FreshnessMonitor) sample(ctx context.Context) error {
 			return fmt.Errorf("primary: %w", err)
 		}
 	}
+
 	served, err := m.projection.Freshness(ctx)
 	if err != nil {
 		return err
@@ -96,7 +99,9 @@ func (m *FreshnessMonitor) sample(ctx context.Context) error {
 	if m.primary != nil {
 		deciding = primary
 	}
-	m.latest.Store(&freshnessSample{Freshness: served, at: time.Now(), replicaLag: replicaLag(primary, served), oldest: oldestWatermark(deciding)})
+	m.latest.Store(&freshnessSample{
+		Freshness: served, at: time.Now(), replicaLag: replicaLag(primary, served), oldest: oldestWatermark(deciding),
+	})
 	return nil
 }
 
@@ -108,7 +113,8 @@ func (s *freshnessSample) coverageAge() time.Duration {
 	return time.Since(s.oldest)
 }
 
-// oldestWatermark is the watermark of the partition that is furthest behind. One that no event has reached has the Unix epoch, and decides nothing.
+// oldestWatermark is the watermark of the partition that is furthest behind. One that no event has reached has the Unix
+// epoch, and decides nothing.
 func oldestWatermark(f query.Freshness) (oldest time.Time) {
 	for _, watermark := range f.Watermarks {
 		if watermark.Unix() > 0 && (oldest.IsZero() || watermark.Before(oldest)) {
@@ -118,8 +124,9 @@ func oldestWatermark(f query.Freshness) (oldest time.Time) {
 	return oldest
 }
 
-// replicaLag is how far a replica's watermarks are behind the primary's: that of the partition which is furthest behind. Unlike the age of the
-// last replayed transaction it doesn't grow while nothing is written, and it grows while the replica is disconnected.
+// replicaLag is how far a replica's watermarks are behind the primary's: that of the partition which is furthest
+// behind. Unlike the age of the last replayed transaction it doesn't grow while nothing is written, and it grows while
+// the replica is disconnected.
 func replicaLag(primary, replica query.Freshness) time.Duration {
 	var most time.Duration
 	for partition, watermark := range primary.Watermarks {

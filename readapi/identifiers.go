@@ -28,6 +28,7 @@ func parseIdentifiers(variables map[string]string) (identifiers, error) {
 		if ids.set(name, value) {
 			continue
 		}
+
 		p := fieldProblem{pointer(name), invalidFormat, malformedIdentifier}
 		if name == systemVariable {
 			malformed = append([]fieldProblem{p}, malformed...)
@@ -35,6 +36,7 @@ func parseIdentifiers(variables map[string]string) (identifiers, error) {
 			malformed = append(malformed, p)
 		}
 	}
+
 	if malformed != nil {
 		return ids, &problem{code: validationFailed, errors: malformed}
 	}
@@ -50,6 +52,7 @@ func (i *identifiers) set(name, encoded string) bool {
 		i.id = text
 		return recordingSidForm.MatchString(text)
 	}
+
 	id, ok := parseUUID(text)
 	if name == systemVariable {
 		i.system = id

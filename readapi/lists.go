@@ -44,8 +44,8 @@ type filter struct {
 }
 
 // datedList answers with a page of dated rows, newest first. The link to the next page sets dateTo to the newest row's
-// date, which is never after the request's dateTo, so that new rows don't move the later pages. A row that is added with an
-// earlier date still moves them.
+// date, which is never after the request's dateTo, so that new rows don't move the later pages. A row that is added
+// with an earlier date still moves them.
 func datedList(list *query.List, row *encode.Layout, filters ...filter) handler {
 	return func(ctx context.Context, q *request, out *reply) error {
 		page := q.parameters.page()

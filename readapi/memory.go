@@ -31,8 +31,8 @@ const (
 //
 // A request reserves memory before its first statement on the projection and releases it after the last byte of its
 // response. It waits in the order of arrival, first for its lineage's share, then for the memory of all lineages. The
-// share is an eighth of the memory, and at least the largest reservation. So a lineage whose clients read slowly, or that
-// sends many requests at once, delays only itself.
+// share is an eighth of the memory, and at least the largest reservation. So a lineage whose clients read slowly, or
+// that sends many requests at once, delays only itself.
 type memory struct {
 	share int64
 	all   *bytePool
@@ -82,9 +82,9 @@ type reservation struct {
 	bytes   int64
 }
 
-// reserve reserves bytes for a request of a lineage, and waits for them until an instant. A reservation is a sixteenth of
-// the share at least, so a lineage has 16 statements at once. The error is errLineageMemory, errBodyMemory or the error
-// of ctx. The caller must release the reservation.
+// reserve reserves bytes for a request of a lineage, and waits for them until an instant. A reservation is a sixteenth
+// of the share at least, so a lineage has 16 statements at once. The error is errLineageMemory, errBodyMemory or the
+// error of ctx. The caller must release the reservation.
 func (m *memory) reserve(ctx context.Context, id uuid.UUID, bytes int64, until time.Time) (*reservation, error) {
 	r := &reservation{memory: m, id: id, lineage: m.enter(id), bytes: max(bytes, m.share/atOnce)}
 	wait, cancel := context.WithDeadline(ctx, until)
@@ -169,8 +169,8 @@ func newBytePool(capacity, queue int64) *bytePool {
 	return &bytePool{Weighted: semaphore.NewWeighted(capacity), queue: queue}
 }
 
-// acquire takes bytes, and waits for them until ctx ends. It returns false if it has taken none, because ctx has ended or
-// too many requests wait.
+// acquire takes bytes, and waits for them until ctx ends. It returns false if it has taken none, because ctx has ended
+// or too many requests wait.
 func (p *bytePool) acquire(ctx context.Context, bytes int64) bool {
 	if p.TryAcquire(bytes) {
 		return true

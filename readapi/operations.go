@@ -18,8 +18,8 @@ import (
 	"callboard/readapi/query"
 )
 
-// operation is one row of the operations table. Its ID is the operation's name in the contract, in logs and in metrics. It never
-// changes once it is published.
+// operation is one row of the operations table. Its ID is the operation's name in the contract, in logs and in metrics.
+// It never changes once it is published.
 type operation struct {
 	ID     string
 	Path   string       // below the base URL
@@ -69,8 +69,8 @@ const systemPrefix = "/customer/phone-systems/{phoneSystemId}"
 // operations is the table of all operations, in the contract's order. The accessible phone systems are read from the
 // primary, where coverage is decided too.
 func operations(primary, p *query.Projection, store audio.Store, r *reports) []operation {
-	// The two constructors name what most operations have in common: they are on one phone system, and have no budget of
-	// their own.
+	// The two constructors name what most operations have in common: they are on one phone system, and have no budget
+	// of their own.
 	on := func(id, path string, scope access.Scope, handle handler) operation {
 		return operation{ID: id, Path: systemPrefix + path, Scope: scope, handle: handle}
 	}
@@ -150,8 +150,8 @@ func approved(all []operation, approvals docs.Approvals) ([]operation, error) {
 	return served, errors.Join(problems...)
 }
 
-// routes find a request's operation. The router only matches and never serves: its redirects and plain-text responses, for
-// which it skips middleware, are not used.
+// routes find a request's operation. The router only matches and never serves: its redirects and plain-text responses,
+// for which it skips middleware, are not used.
 type routes struct {
 	router *mux.Router
 	byID   map[string]operation

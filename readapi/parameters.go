@@ -15,8 +15,8 @@ import (
 	"callboard/readapi/query"
 )
 
-// parameters are a request's query parameters. An operation reads the parameters that it knows, in the contract's order; the
-// others are unknown. Each problem is collected, and err reports all of them.
+// parameters are a request's query parameters. An operation reads the parameters that it knows, in the contract's
+// order; the others are unknown. Each problem is collected, and err reports all of them.
 type parameters struct {
 	excess   bool // there are more than maxParameters; none was read
 	given    []parameter
@@ -35,8 +35,8 @@ type parameter struct {
 // than a third of them.
 const maxParameters = 32
 
-// parseParameters splits a query string. A parameter with a bad escape is malformed. So is one with a semicolon, since some
-// servers take it for a separator.
+// parseParameters splits a query string. A parameter with a bad escape is malformed. So is one with a semicolon, since
+// some servers take it for a separator.
 func parseParameters(query string) *parameters {
 	if strings.Count(query, "&") >= maxParameters {
 		return &parameters{excess: true}
@@ -67,8 +67,8 @@ func (p *parameters) add(pair string) {
 	p.given = append(p.given, parameter{name: name, value: value, malformed: malformed, times: 1})
 }
 
-// err is a [*problem] with everything that is wrong with the query, or nil. The operation must have read every parameter that it
-// knows.
+// err is a [*problem] with everything that is wrong with the query, or nil. The operation must have read every
+// parameter that it knows.
 func (p *parameters) err() error {
 	if p.excess {
 		return &problem{code: validationFailed, errors: []fieldProblem{
@@ -98,6 +98,7 @@ func (p *parameters) value(name string) (string, bool) {
 	}
 	g := &p.given[i]
 	g.known = true
+
 	switch {
 	case g.times > 1:
 		p.reject(name, repeated, "The parameter is given more than once; give it once.")
@@ -117,10 +118,11 @@ const (
 	maxCallSid = 64
 )
 
-// The methods from limitedText to identifier, and those that oneOf makes, read a filter's value. It is empty if the parameter is
-// not given or not valid.
+// The methods from limitedText to identifier, and those that oneOf makes, read a filter's value. It is empty if the
+// parameter is not given or not valid.
 
-// limitedText refuses a value that begins with a space, which is what an unescaped + means in a URL: a number without its + would find nothing.
+// limitedText refuses a value that begins with a space, which is what an unescaped + means in a URL: a number without
+// its + would find nothing.
 func (p *parameters) limitedText(name string, limit int) string {
 	value, ok := p.value(name)
 	switch {
@@ -171,7 +173,8 @@ func oneOf(values ...string) func(*parameters, string) string {
 	}
 }
 
-// integer is a number of plain decimal digits, from 1 to limit. It is fallback if the parameter is not given or not valid.
+// integer is a number of plain decimal digits, from 1 to limit. It is fallback if the parameter is not given or not
+// valid.
 func (p *parameters) integer(name string, fallback, limit int64) int64 {
 	value, ok := p.value(name)
 	if !ok {
@@ -182,6 +185,7 @@ func (p *parameters) integer(name string, fallback, limit int64) int64 {
 		p.reject(name, invalidFormat, "The value must be a whole number.")
 		return fallback
 	}
+
 	n, err := strconv.ParseInt(value, 10, 64)
 	switch {
 	case err != nil && negative, err == nil && n < 1:
@@ -268,7 +272,8 @@ func (p *parameters) timeField() query.TimeField {
 	return query.TimeField(cmp.Or(field, string(query.CreatedAt)))
 }
 
-// cursor opens the cursor for a window; without the parameter it is start. A mismatch is reported only for a valid window.
+// cursor opens the cursor for a window; without the parameter it is start. A mismatch is reported only for a valid
+// window.
 func (p *parameters) cursor(s *access.Sealer, window windowDigest, start cursor) cursor {
 	validWindow := len(p.problems) == 0
 	text, ok := p.value("cursor")

@@ -10,8 +10,8 @@ import (
 	"callboard/readapi/docs"
 )
 
-// publicRoute is served without a key, beside the operations: the API's description, its page, and audio by a signed link. Its
-// serve method either responds and returns nil, or returns an error before it has written anything.
+// publicRoute is served without a key, beside the operations: the API's description, its page, and audio by a signed
+// link. Its serve method either responds and returns nil, or returns an error before it has written anything.
 type publicRoute struct {
 	name  string // in logs and metrics
 	serve func(http.ResponseWriter, *http.Request, *exchange) error
@@ -33,6 +33,7 @@ func (s *service) servePublic(w http.ResponseWriter, r *http.Request, x *exchang
 	header := w.Header()
 	header.Set(requestIDHeader, x.requestID)
 	header.Set("X-Content-Type-Options", "nosniff")
+
 	served := &statusWriter{ResponseWriter: w}
 	err := func() (err error) {
 		defer recovered(&err)
@@ -41,6 +42,7 @@ func (s *service) servePublic(w http.ResponseWriter, r *http.Request, x *exchang
 		}
 		return e.serve(served, r, x)
 	}()
+
 	if err != nil && served.status == 0 {
 		served.status = s.write(w, r, x, out, err)
 	}
@@ -90,6 +92,7 @@ func addDescription(endpoints map[string]publicRoute, baseURL, prefix string, ap
 	for path, file := range files {
 		tags[path] = entityTag(file.Body)
 	}
+
 	serve := func(w http.ResponseWriter, r *http.Request, x *exchange) error {
 		path := r.URL.EscapedPath()
 		file, ok := files[path]
@@ -99,14 +102,15 @@ func addDescription(endpoints map[string]publicRoute, baseURL, prefix string, ap
 		x.cut = writeFile(w, r, file, tags[path], grace)
 		return nil
 	}
+
 	for name, path := range map[string]string{"openapi": "/openapi.json", "docs": "/docs", "docs assets": "/docs/"} {
 		endpoints[prefix+path] = publicRoute{name, serve}
 	}
 	return nil
 }
 
-// writeFile sends a file, compressed to a client that accepts it. The two have different ETags, and all requests share the bodies. It returns
-// why the body was not written to its end.
+// writeFile sends a file, compressed to a client that accepts it. The two have different ETags, and all requests share
+// the bodies. It returns why the body was not written to its end.
 func writeFile(w http.ResponseWriter, r *http.Request, file docs.File, tag string, grace time.Duration) cutReason {
 	header := w.Header()
 	body := file.Body
@@ -114,6 +118,7 @@ func writeFile(w http.ResponseWriter, r *http.Request, file docs.File, tag strin
 		body, tag = file.Gzipped, strings.TrimSuffix(tag, `"`)+`-gzip"`
 		header.Set("Content-Encoding", gzipCoding)
 	}
+
 	header.Set("Cache-Control", file.CacheControl)
 	header.Set("Content-Security-Policy", docs.PagePolicy)
 	header.Set("ETag", tag)
@@ -124,6 +129,7 @@ func writeFile(w http.ResponseWriter, r *http.Request, file docs.File, tag strin
 		w.WriteHeader(http.StatusNotModified)
 		return ""
 	}
+
 	header.Set("Content-Type", file.ContentType)
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusOK)

@@ -34,7 +34,8 @@ func recordingStatusFilter() filter {
 // processingRetryAfter is sent with a recording that is being processed, in seconds.
 const processingRetryAfter = 5
 
-// recordingURL answers with a signed link to a recording's audio. A key's narrowing doesn't apply: it limits calls and analyses.
+// recordingURL answers with a signed link to a recording's audio. A key's narrowing doesn't apply: it limits calls and
+// analyses.
 func recordingURL(p *query.Projection, store audio.Store) handler {
 	return func(ctx context.Context, q *request, out *reply) error {
 		if err := q.prepare(ctx, out); err != nil {
@@ -49,10 +50,12 @@ func recordingURL(p *query.Projection, store audio.Store) handler {
 		case !found.Ready:
 			return &problem{code: recordingNotReady, retryAfter: processingRetryAfter}
 		}
+
 		link, err := store.Sign(ctx, audio.Object{Key: found.Key, ContentType: found.ContentType})
 		if err != nil {
 			return err
 		}
+
 		b := encode.String(append(out.body, `{"url":`...), link.URL)
 		b = encode.Time(append(b, `,"expiresAt":"`...), link.Expires)
 		out.body = append(b, `"}`...)
@@ -62,8 +65,8 @@ func recordingURL(p *query.Projection, store audio.Store) handler {
 	}
 }
 
-// audioPath is the path of the audio that the reader serves itself. It lies beside the base path's last segment, since audio is
-// not an operation.
+// audioPath is the path of the audio that the reader serves itself. It lies beside the base path's last segment, since
+// audio is not an operation.
 func audioPath(base string) string { return strings.TrimSuffix(base, "v1") + "audio/" }
 
 // audioRoute serves the audio that signed links lead to.
@@ -91,8 +94,8 @@ func audioRoute(folder *audio.Folder, proxies access.Proxies) publicRoute {
 	}}
 }
 
-// maxDownloads is how many downloads of audio one client may have under way: each of them holds a connection and an open file, and a link
-// needs no key.
+// maxDownloads is how many downloads of audio one client may have under way: each of them holds a connection and an
+// open file, and a link needs no key.
 const maxDownloads = 64
 
 var errDownloads = errors.New("too many downloads of audio by the client's network")

@@ -60,8 +60,8 @@ func transcribedReport() []encode.Member {
 	return append(report(), encode.Object("transcript", encode.Text("text"), encode.JSON("turns")))
 }
 
-// representative is whom a call is attributed to, or null if that is a representative who was deleted. Its columns are the state, the
-// representative's id, the confidence and the source.
+// representative is whom a call is attributed to, or null if that is a representative who was deleted. Its columns are
+// the state, the representative's id, the confidence and the source.
 func representative(name string) encode.Member {
 	state, confidence, source := encode.Text("state"), encode.Double("confidence"), encode.Text("source")
 	write := func(b []byte, r *encode.RowWriter, columns [][]byte) []byte {
@@ -72,6 +72,7 @@ func representative(name string) encode.Member {
 		if opening == "" {
 			return append(b, "null"...)
 		}
+
 		b = append(b, opening[:len(opening)-len("}")]...)
 		b = append(b, `,"state":`...)
 		b = state.Append(b, r, columns)

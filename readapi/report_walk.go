@@ -7,16 +7,18 @@ import (
 	"callboard/readapi/query"
 )
 
-// A walk must see every row that its window will ever have. While the watermark is before the window's end, rows can still appear
-// before the cursor: by createdAt anywhere, by updatedAt at equal milliseconds. A watermark that is ahead of the clocks says nothing about
-// the time between: a server's clock jumped, and rows of now can still get times before it. Therefore a page is one of three:
+// A walk must see every row that its window will ever have. While the watermark is before the window's end, rows can
+// still appear before the cursor: by createdAt anywhere, by updatedAt at equal milliseconds. A watermark that is ahead
+// of the clocks says nothing about the time between: a server's clock jumped, and rows of now can still get times
+// before it. Therefore a page is one of three:
 //
-//   - Final: the watermark has reached the window's end, which has passed by the reader's and by the database's clock. The page's cursor
-//     advances.
-//   - Provisional: the window's end has passed by one of the clocks, but the page is not final, even after a short wait. The page has rows,
-//     but its cursor stays at that of the request. The walk advances only when it can't miss a row.
-//   - Early: the window's end is in the future. The page's cursor advances and is marked early. Used on a page that is not early any more, it
-//     starts the window again. Before that, the walk does not end: there is always more to come.
+//   - Final: the watermark has reached the window's end, which has passed by the reader's and by the database's clock.
+//     The page's cursor advances.
+//   - Provisional: the window's end has passed by one of the clocks, but the page is not final, even after a short
+//     wait. The page has rows, but its cursor stays at that of the request. The walk advances only when it can't miss a
+//     row.
+//   - Early: the window's end is in the future. The page's cursor advances and is marked early. Used on a page that is
+//     not early any more, it starts the window again. Before that, the walk does not end: there is always more to come.
 //
 // Rows can repeat, but none is missed.
 
@@ -91,7 +93,8 @@ func (r *reports) read(
 	return page, w.stateOf(page, r.now()), err
 }
 
-// waitFor is how long a provisional page can wait. It leaves two fifths of the request's time for memory and for the page.
+// waitFor is how long a provisional page can wait. It leaves two fifths of the request's time for memory and for the
+// page.
 func (r *reports) waitFor(ctx context.Context) time.Duration {
 	wait := r.watermarkWait
 	if end, ok := ctx.Deadline(); ok {
@@ -100,7 +103,8 @@ func (r *reports) waitFor(ctx context.Context) time.Duration {
 	return wait
 }
 
-// stateOf returns the state of a page that was read at an instant of the reader's clock. No row is ever added to an empty window.
+// stateOf returns the state of a page that was read at an instant of the reader's clock. No row is ever added to an
+// empty window.
 func (q reportRequest) stateOf(page query.ReportPage, now time.Time) pageState {
 	switch {
 	case !q.from.Before(q.until):

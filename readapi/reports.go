@@ -63,6 +63,7 @@ func (r *reports) list(ctx context.Context, q *request, out *reply) error {
 	if w.transcripts && page.StoredBytes > maxStoredTranscripts {
 		return transcriptsTooLarge(page.StoredBytes, page.Count)
 	}
+
 	b := encode.String(append(out.body, `],"nextCursor":`...), page.next.seal(r.cursors, w.window))
 	b = strconv.AppendBool(append(b, `,"hasMore":`...), page.more)
 	out.body = append(b, '}')
@@ -81,8 +82,8 @@ func transcriptsTooLarge(stored int64, rows int) *problem {
 	}{"stored_transcripts", stored, maxStoredTranscripts, rows}}
 }
 
-// tooLarge is the error for a body above the size limit, which is never truncated. Only a report can have one: the limits
-// of events bound every other body.
+// tooLarge is the error for a body above the size limit, which is never truncated. Only a report can have one: the
+// limits of events bound every other body.
 func (o operation) tooLarge(size int) error {
 	if !o.isReport() {
 		return fmt.Errorf("body of %d bytes, with a limit of %d: rows exceed the limits of events", size, maxBody)
@@ -104,8 +105,8 @@ type reportRequest struct {
 	transcripts bool
 }
 
-// reportRequest reads the parameters of the report list. The window is half open. Stored times have whole milliseconds, so both
-// of its ends are rounded up.
+// reportRequest reads the parameters of the report list. The window is half open. Stored times have whole milliseconds,
+// so both of its ends are rounded up.
 func (p *parameters) reportRequest(system uuid.UUID, cursors *access.Sealer) reportRequest {
 	q := reportRequest{system: system, field: p.timeField()}
 	from, hasFrom := p.requiredInstant("dateFrom")

@@ -47,7 +47,8 @@ func (s *service) write(w http.ResponseWriter, r *http.Request, x *exchange, out
 	return status
 }
 
-// setReplyHeaders sets the headers of a 200. A watermark that is ahead of the reader's clock says nothing about the time between.
+// setReplyHeaders sets the headers of a 200. A watermark that is ahead of the reader's clock says nothing about the
+// time between.
 func setReplyHeaders(header http.Header, out *reply, now time.Time) {
 	header.Set("Cache-Control", "private, no-cache")
 	if out.noStore {
@@ -59,12 +60,14 @@ func setReplyHeaders(header http.Header, out *reply, now time.Time) {
 		}
 		header.Set("Data-Complete-Through", string(encode.Time(nil, through)))
 	}
+
 	if out.negotiated {
 		header.Set("Vary", header.Get("Vary")+", Accept-Encoding")
 	}
 	if out.coding != "" {
 		header.Set("Content-Encoding", out.coding)
 	}
+
 	setRetryAfter(header, out.retryAfter)
 	if out.next != "" {
 		header.Set("Link", "<"+out.next+`>; rel="next"`)
@@ -110,8 +113,8 @@ func entityTag(body []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(digest[:16]) + `"`
 }
 
-// matches reports whether the values of If-None-Match have the tag, in the weak comparison. A tag has its quotes and is a
-// digest, so it is no part of another tag.
+// matches reports whether the values of If-None-Match have the tag, in the weak comparison. A tag has its quotes and is
+// a digest, so it is no part of another tag.
 func matches(values []string, tag string) bool {
 	return slices.ContainsFunc(values, func(value string) bool {
 		return strings.TrimSpace(value) == "*" || strings.Contains(value, tag)

@@ -63,10 +63,13 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.release(x, out)
 	s.metrics.inFlight.Inc()
 	defer s.metrics.inFlight.Dec()
+
 	if e, ok := s.publicRoute(r); ok && headerLines(r.Header) <= maxHeaderLines {
 		s.servePublic(w, r, x, out, e)
 		return
 	}
+
+	// A response holds the memory that it takes until its last byte is written.
 	err := s.handle(r, x, out)
 	if err == nil && x.memory != nil {
 		x.memory.shrink(int64(cap(out.body)))
@@ -77,8 +80,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	abortIfGone(status)
 }
 
-// abortIfGone closes the connection without a response. Otherwise net/http would send an empty 200, which a client that has closed
-// only its sending side receives.
+// abortIfGone closes the connection without a response. Otherwise net/http would send an empty 200, which a client that
+// has closed only its sending side receives.
 func abortIfGone(status int) {
 	if status == statusClientGone {
 		panic(http.ErrAbortHandler)
@@ -138,8 +141,8 @@ const requestIDHeader = "X-Request-Id"
 
 var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
-// requestID is the inbound request id if it is well formed, otherwise a new one. Request ids are logged and sent back, so an
-// inbound one that contains a key, sent in the wrong header by mistake, is replaced.
+// requestID is the inbound request id if it is well formed, otherwise a new one. Request ids are logged and sent back,
+// so an inbound one that contains a key, sent in the wrong header by mistake, is replaced.
 func requestID(header http.Header) string {
 	if id := header.Get(requestIDHeader); requestIDForm.MatchString(id) && !strings.Contains(id, access.KeyPrefix) {
 		return id

@@ -12,12 +12,13 @@ const (
 	// watermarkInterval is how often the watermarks that pages wait for are read.
 	watermarkInterval = 25 * time.Millisecond
 
-	// watermarkTimeout is the longest duration of a read. It bounds how long reading goes on when no page waits any more.
+	// watermarkTimeout is the longest duration of a read. It bounds how long reading goes on when no page waits any
+	// more.
 	watermarkTimeout = time.Second
 )
 
-// watermarks reads the watermarks of all partitions while pages wait for them, with one statement for all pages. While no
-// page waits, there is no statement and no goroutine.
+// watermarks reads the watermarks of all partitions while pages wait for them, with one statement for all pages. While
+// no page waits, there is no statement and no goroutine.
 type watermarks struct {
 	projection *query.Projection
 
@@ -37,8 +38,8 @@ func newWatermarks(p *query.Projection) *watermarks {
 	return &watermarks{projection: p, waiting: make(map[*watermarkWaiter]struct{})}
 }
 
-// await waits until a partition's watermark has reached an instant, or ctx ends. A read that fails does not end the wait:
-// the next one may succeed.
+// await waits until a partition's watermark has reached an instant, or ctx ends. A read that fails does not end the
+// wait: the next one may succeed.
 func (m *watermarks) await(ctx context.Context, partition int16, until time.Time) {
 	w := &watermarkWaiter{partition: int(partition), until: until, reached: make(chan struct{})}
 	m.mu.Lock()

@@ -24,14 +24,16 @@ const (
 	cutGone cutReason = "gone" // the client closed the connection
 )
 
-// writeBody writes a body in pieces. The deadline of a piece is when a client that reads at slowestRate has read the body up to the piece's end,
-// and the grace has passed. It returns an empty reason if the whole body is written. Otherwise net/http closes the connection.
+// writeBody writes a body in pieces. The deadline of a piece is when a client that reads at slowestRate has read the
+// body up to the piece's end, and the grace has passed. It returns an empty reason if the whole body is written.
+// Otherwise net/http closes the connection.
 func writeBody(w http.ResponseWriter, body []byte, grace time.Duration) cutReason {
 	controller := http.NewResponseController(w)
 	began := time.Now()
 	for written := 0; written < len(body); {
 		piece := body[written:min(len(body), written+pieceBytes)]
 		written += len(piece)
+
 		err := controller.SetWriteDeadline(began.Add(max(grace, time.Duration(written)*time.Second/slowestRate)))
 		if err == nil || errors.Is(err, http.ErrNotSupported) {
 			_, err = w.Write(piece)

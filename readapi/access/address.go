@@ -11,9 +11,9 @@ import (
 // Proxies are the networks whose X-Forwarded-For headers are trusted.
 type Proxies []netip.Prefix
 
-// Client returns the address that a request came from. If the peer is no trusted proxy, this is the peer. Otherwise it is the
-// rightmost X-Forwarded-For entry that is no trusted proxy, or the leftmost entry if all of them are. If the deciding entry is not
-// an address, Client returns the zero address, which no allowlist contains.
+// Client returns the address that a request came from. If the peer is no trusted proxy, this is the peer. Otherwise it
+// is the rightmost X-Forwarded-For entry that is no trusted proxy, or the leftmost entry if all of them are. If the
+// deciding entry is not an address, Client returns the zero address, which no allowlist contains.
 func (p Proxies) Client(peer string, header http.Header) netip.Addr {
 	client := parseAddress(peer)
 	hops := strings.Split(strings.Join(header["X-Forwarded-For"], ","), ",")
@@ -41,8 +41,8 @@ func parseAddress(text string) netip.Addr {
 	return address.Unmap().WithZone("")
 }
 
-// ParseNetwork parses an address or a CIDR. It refuses a CIDR whose address has bits set after its prefix, because that is more
-// often a mistake than a shorthand.
+// ParseNetwork parses an address or a CIDR. It refuses a CIDR whose address has bits set after its prefix, because that
+// is more often a mistake than a shorthand.
 func ParseNetwork(text string) (netip.Prefix, error) {
 	if address, err := netip.ParseAddr(text); err == nil && address.Zone() == "" {
 		address = address.Unmap()

@@ -37,8 +37,8 @@ type Authorization struct {
 	scopes    []string
 
 	// CoverageAge is how far the watermark that decides about the coverage of a group or an organization is behind the
-	// primary's clock. It is 0 for a grant of one phone system, and for a partition that no event has reached, which covers
-	// nothing.
+	// primary's clock. It is 0 for a grant of one phone system, and for a partition that no event has reached, which
+	// covers nothing.
 	CoverageAge time.Duration
 }
 
@@ -72,7 +72,8 @@ type DeniedError struct {
 
 func (d *DeniedError) Error() string { return "denied: " + d.Reason }
 
-// Authorizer authorizes requests. It remembers what can be denied, and nothing that allows something. It is safe for concurrent use.
+// Authorizer authorizes requests. It remembers what can be denied, and nothing that allows something. It is safe for
+// concurrent use.
 type Authorizer struct {
 	primary    *pgxpool.Pool
 	partitions PartitionCount
@@ -84,8 +85,8 @@ type Authorizer struct {
 	now        func() time.Time
 }
 
-// NewAuthorizer returns an authorizer that reads keys from the primary. It accepts keys under any of the peppers. It returns an
-// error if there is none. now is the clock by which it remembers keys.
+// NewAuthorizer returns an authorizer that reads keys from the primary. It accepts keys under any of the peppers. It
+// returns an error if there is none. now is the clock by which it remembers keys.
 func NewAuthorizer(primary *pgxpool.Pool, peppers []Pepper, now func() time.Time) (*Authorizer, error) {
 	if len(peppers) == 0 || slices.ContainsFunc(peppers, func(p Pepper) bool { return p.secret == nil }) {
 		return nil, errPepper
@@ -95,9 +96,9 @@ func NewAuthorizer(primary *pgxpool.Pool, peppers []Pepper, now func() time.Time
 	}, nil
 }
 
-// Authorize checks the credential and the client's address. The error is a [*DeniedError] if one of them is refused, and
-// [ErrThrottled] if the client's network has sent too many unknown keys. The caller checks the scope and the coverage of
-// the phone system, in the contract's order.
+// Authorize checks the credential and the client's address. The error is a [*DeniedError] if one of them is refused,
+// and [ErrThrottled] if the client's network has sent too many unknown keys. The caller checks the scope and the
+// coverage of the phone system, in the contract's order.
 func (a *Authorizer) Authorize(ctx context.Context, t AuthorizeParams) (Authorization, error) {
 	switch t.Credential.Kind {
 	case OtherCredential:
@@ -194,7 +195,8 @@ var (
 )
 
 // readKey reads the row of a key, and what it allows in the phone system's partition. What a group covers is decided in
-// the groups' partition. Both are computed from the known number of partitions; where it was another, they are read again.
+// the groups' partition. Both are computed from the known number of partitions; where it was another, they are read
+// again.
 func (a *Authorizer) readKey(ctx context.Context, t AuthorizeParams) (candidate, error) {
 	for range Attempts {
 		in, global, partitions := a.partitions.WithGlobal(t.System)
@@ -230,15 +232,15 @@ func (a *Authorizer) readKeyInPartition(ctx context.Context, t AuthorizeParams, 
 	return c, err
 }
 
-// queryRow runs a statement and returns its row, whose columns have the names of T's fields. The error is [pgx.ErrNoRows]
-// if there is none.
+// queryRow runs a statement and returns its row, whose columns have the names of T's fields. The error is
+// [pgx.ErrNoRows] if there is none.
 func queryRow[T any](ctx context.Context, conn *pgxpool.Conn, sql string, arguments ...any) (T, error) {
 	rows, _ := conn.Query(ctx, sql, arguments...) // its error is that of the rows
 	return pgx.CollectOneRow(rows, pgx.RowToStructByName[T])
 }
 
-// verifySecret returns the reason why the key does not match the row, and an empty string if it matches. It computes and compares a
-// hash in every case, so that the duration does not tell an unknown key from a wrong secret.
+// verifySecret returns the reason why the key does not match the row, and an empty string if it matches. It computes
+// and compares a hash in every case, so that the duration does not tell an unknown key from a wrong secret.
 func (a *Authorizer) verifySecret(key Key, c candidate) string {
 	pepper, known := a.pepper(c.PepperID)
 	stored := c.Hash
@@ -246,6 +248,7 @@ func (a *Authorizer) verifySecret(key Key, c candidate) string {
 		stored = make([]byte, sha256.Size)
 	}
 	equal := hmac.Equal(pepper.hash(key), stored)
+
 	switch {
 	case c.Hash == nil:
 		return "unknown key"

@@ -21,8 +21,8 @@ type Credential struct {
 	Key  Key // of a TenantKey
 }
 
-// CredentialOf returns the credential in a request's headers. X-API-Key takes precedence over Authorization: Bearer. A header that is
-// sent twice is malformed, because a proxy may have checked only one of the values.
+// CredentialOf returns the credential in a request's headers. X-API-Key takes precedence over Authorization: Bearer. A
+// header that is sent twice is malformed, because a proxy may have checked only one of the values.
 func CredentialOf(header http.Header) Credential {
 	switch values := header["X-Api-Key"]; len(values) {
 	case 0:

@@ -11,8 +11,8 @@ const maxRemembered = 65_536
 // deadTime is how long a dead key is remembered.
 const deadTime = time.Minute
 
-// deadKeys remembers revoked and expired keys, so that a client that repeats one costs no statement. No statement of the registry takes a
-// revocation or an expiry back. What allows something is never remembered.
+// deadKeys remembers revoked and expired keys, so that a client that repeats one costs no statement. No statement of
+// the registry takes a revocation or an expiry back. What allows something is never remembered.
 type deadKeys struct {
 	mu   sync.Mutex
 	keys recent[string, deadKey] // by the short part

@@ -24,7 +24,8 @@ const (
 	keyLength      = len(KeyPrefix) + shortLength + 1 + secretLength + checksumLength
 )
 
-// Key is a secret API key. It prints only its public part; [Key.Reveal] returns the whole key. The zero Key is not a key.
+// Key is a secret API key. It prints only its public part; [Key.Reveal] returns the whole key. The zero Key is not a
+// key.
 type Key struct {
 	short string
 	text  *string // a pointer, so that printing a struct that contains a Key shows only an address
@@ -105,9 +106,9 @@ func digits(n *big.Int, width int) string {
 	return strings.Repeat("0", width-len(text)) + text
 }
 
-// Pepper is the secret under which keys are hashed. It is a setting of the programs and never in the database, so a copy of the
-// table alone verifies no key. Each hash is stored with its pepper's id, so that peppers can be rotated. A Pepper prints as its id.
-// The zero Pepper is not a pepper.
+// Pepper is the secret under which keys are hashed. It is a setting of the programs and never in the database, so a
+// copy of the table alone verifies no key. Each hash is stored with its pepper's id, so that peppers can be rotated. A
+// Pepper prints as its id. The zero Pepper is not a pepper.
 type Pepper struct {
 	id     string
 	secret *string // a pointer, so that printing a struct that contains a Pepper shows only an address

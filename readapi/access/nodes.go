@@ -28,8 +28,8 @@ var (
 
 const partitionsSQL = "select coalesce(partitions, 0) from projection.generation"
 
-// readOnNodes reads a key from the coordinator, then its coverage from the node that has the partition, so that no other
-// node needs to be up. The reads are not one snapshot.
+// readOnNodes reads a key from the coordinator, then its coverage from the node that has the partition, so that no
+// other node needs to be up. The reads are not one snapshot.
 func (a *Authorizer) readOnNodes(
 	ctx context.Context, conn *pgxpool.Conn, t AuthorizeParams, in, global int16,
 ) (c candidate, err error) {

@@ -15,13 +15,13 @@ const Attempts = 4
 // ErrSwitching is returned for a statement that met another number of partitions each time.
 var ErrSwitching = errors.New("the number of partitions changes again and again")
 
-// PartitionCount is the number of partitions of the generation that a database serves. Its zero value is ready to use. It
-// is safe for concurrent use.
+// PartitionCount is the number of partitions of the generation that a database serves. Its zero value is ready to use.
+// It is safe for concurrent use.
 //
 // The number changes only when another generation goes live, so a reader remembers it. A statement that is given the
 // partition by another number finds no phone system there, unless both numbers give the same partition. So a statement
-// that finds the phone system has read the right rows. Only a statement that finds nothing has to be checked against the
-// number of its own snapshot.
+// that finds the phone system has read the right rows. Only a statement that finds nothing has to be checked against
+// the number of its own snapshot.
 type PartitionCount struct {
 	n atomic.Int32
 }

@@ -47,6 +47,8 @@ func (g *Registry) Issue(ctx context.Context, r KeySpec) (IssuedKey, error) {
 	if g.pepper.secret == nil {
 		return IssuedKey{}, errPepper
 	}
+
+	// Only the hash of the key is stored.
 	issued := IssuedKey{Key: NewKey(), Record: r.record()}
 	issued.Short, issued.Pepper = issued.Key.Short(), g.pepper.id
 	err := g.write(ctx, func(tx pgx.Tx) error {
@@ -75,8 +77,8 @@ func (g *Registry) Covers(ctx context.Context, grant Grant) (covers bool, err er
 	return covers, nil
 }
 
-// write does work in a transaction, of which each statement sees what others have committed before it. When write returns,
-// the commit is on the disk, and on the disk of a synchronous standby.
+// write does work in a transaction, of which each statement sees what others have committed before it. When write
+// returns, the commit is on the disk, and on the disk of a synchronous standby.
 func (g *Registry) write(ctx context.Context, work func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, g.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "select control.commit_durably()"); err != nil {
@@ -134,8 +136,8 @@ func show(ctx context.Context, q querier, id uuid.UUID) (KeyWithLineage, error) 
 //go:embed revoke_key.sql
 var revokeKeySQL string
 
-// Revoke revokes a key, and returns it: the next request with it is denied. Revoking a key twice is no error. The error is
-// [ErrUnknownKey] if no key has the id.
+// Revoke revokes a key, and returns it: the next request with it is denied. Revoking a key twice is no error. The error
+// is [ErrUnknownKey] if no key has the id.
 func (g *Registry) Revoke(ctx context.Context, id uuid.UUID) (KeyWithLineage, error) {
 	return g.end(ctx, id, revokeKeySQL, id)
 }
@@ -183,8 +185,8 @@ type AuditEntry struct {
 //go:embed audit_key.sql
 var auditKeySQL string
 
-// Audit returns a key's requests since an instant, newest first by the first request of an entry: at most limit entries,
-// and whether there are more. It returns none for an id that no key has.
+// Audit returns a key's requests since an instant, newest first by the first request of an entry: at most limit
+// entries, and whether there are more. It returns none for an id that no key has.
 func (g *Registry) Audit(ctx context.Context, id uuid.UUID, since time.Time, limit int) (entries []AuditEntry, more bool, err error) {
 	rows, _ := g.pool.Query(ctx, auditKeySQL, id, since, limit+1)
 	entries, err = pgx.CollectRows(rows, pgx.RowToStructByName[AuditEntry])

@@ -45,6 +45,7 @@ func (r KeySpec) validate(now time.Time) error {
 		problems = append(problems, "a key needs one grant: name a system, a group or an organization by its UUID")
 	}
 	problems = append(problems, r.scopeProblems()...)
+
 	for _, network := range r.Networks {
 		if !network.IsValid() || network != network.Masked() || network.Addr().Is4In6() {
 			problems = append(problems, fmt.Sprintf("%s is not a network: write it like 192.0.2.0/24", network))
@@ -56,6 +57,7 @@ func (r KeySpec) validate(now time.Time) error {
 	if !r.Expires.IsZero() && !r.Expires.After(now) {
 		problems = append(problems, "the expiry is not in the future")
 	}
+
 	if len(problems) > 0 {
 		return &InvalidError{Problems: problems}
 	}
@@ -67,6 +69,7 @@ func (r KeySpec) scopeProblems() []string {
 	if len(r.Scopes) == 0 {
 		problems = append(problems, "a key needs at least one scope")
 	}
+
 	for i, scope := range r.Scopes {
 		if !scope.known() {
 			problems = append(problems, fmt.Sprintf("unknown scope %q: use some of %v", string(scope), Scopes()))
@@ -75,6 +78,7 @@ func (r KeySpec) scopeProblems() []string {
 			problems = append(problems, fmt.Sprintf("scope %s is listed twice", scope))
 		}
 	}
+
 	if r.OwnExtension.Valid && !slices.Contains(r.Scopes, ScopeCalls) {
 		problems = append(problems, fmt.Sprintf("an own extension needs the scope %s", ScopeCalls))
 	}

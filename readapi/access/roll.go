@@ -58,9 +58,9 @@ var lockLineageSQL string
 //go:embed roll_key.sql
 var rollKeySQL string
 
-// Roll replaces a key by a new key of the same lineage with the same rights. The old key ends after the overlap, or at its own expiry if
-// that is earlier. The error is a [*InvalidError] if the roll is invalid, and [ErrUnknownKey] if no key has the id. It is a [*RollError] if
-// the key is not live or was rolled into a key that is live.
+// Roll replaces a key by a new key of the same lineage with the same rights. The old key ends after the overlap, or at
+// its own expiry if that is earlier. The error is a [*InvalidError] if the roll is invalid, and [ErrUnknownKey] if no
+// key has the id. It is a [*RollError] if the key is not live or was rolled into a key that is live.
 func (g *Registry) Roll(ctx context.Context, id uuid.UUID, r Roll) (RolledKey, error) {
 	if err := r.validate(); err != nil {
 		return RolledKey{}, err
@@ -68,6 +68,7 @@ func (g *Registry) Roll(ctx context.Context, id uuid.UUID, r Roll) (RolledKey, e
 	if g.pepper.secret == nil {
 		return RolledKey{}, errPepper
 	}
+
 	var rolled RolledKey
 	err := g.write(ctx, func(tx pgx.Tx) (err error) {
 		rolled, err = g.roll(ctx, tx, id, r)
@@ -91,11 +92,14 @@ func (g *Registry) roll(ctx context.Context, tx pgx.Tx, id uuid.UUID, r Roll) (R
 	if err := old.rollable(); err != nil {
 		return RolledKey{}, err
 	}
+
+	// The statement ends the old key and copies it.
 	key, newID := NewKey(), uuid.New()
 	_, err = tx.Exec(ctx, rollKeySQL, id, newID, key.Short(), g.pepper.hash(key), g.pepper.id, r.Overlap, r.lifetime(old))
 	if err != nil {
 		return RolledKey{}, fmt.Errorf("roll key: %w", err)
 	}
+
 	if old, err = show(ctx, tx, id); err != nil {
 		return RolledKey{}, err
 	}
@@ -113,8 +117,8 @@ func (k KeyWithLineage) rollable() error {
 	return nil
 }
 
-// lifetime returns how long the new key is live, nil for a key without an expiry. It is taken from the newest key of the lineage,
-// because a roll has shortened the others.
+// lifetime returns how long the new key is live, nil for a key without an expiry. It is taken from the newest key of
+// the lineage, because a roll has shortened the others.
 func (r Roll) lifetime(old KeyWithLineage) *time.Duration {
 	if r.Lifetime > 0 {
 		return &r.Lifetime

@@ -22,8 +22,8 @@ type Sealer struct {
 	nonceKey []byte
 }
 
-// NewSealer returns the Sealer of a purpose. Its keys are derived from the secret (HKDF, RFC 5869). It returns an error if
-// the secret is too short.
+// NewSealer returns the Sealer of a purpose. Its keys are derived from the secret (HKDF, RFC 5869). It returns an error
+// if the secret is too short.
 func NewSealer(secret []byte, purpose string) (*Sealer, error) {
 	if len(secret) < MinSecret {
 		return nil, fmt.Errorf("the secret has %d bytes: use at least %d", len(secret), MinSecret)
@@ -32,6 +32,7 @@ func NewSealer(secret []byte, purpose string) (*Sealer, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	block, err := aes.NewCipher(keys[:32])
 	if err != nil {
 		return nil, err

@@ -18,9 +18,9 @@ const (
 	networkBitsV6 = 64
 )
 
-// unknownKeys throttles the lookups of unknown keys of each network. Anybody can make a well-formed key, so their lookups are not bounded
-// by a budget. Only lookups that find nothing count, and keys that were valid within the hour are always looked up. What is remembered of a
-// key allows nothing but its lookup.
+// unknownKeys throttles the lookups of unknown keys of each network. Anybody can make a well-formed key, so their
+// lookups are not bounded by a budget. Only lookups that find nothing count, and keys that were valid within the hour
+// are always looked up. What is remembered of a key allows nothing but its lookup.
 type unknownKeys struct {
 	mu       sync.Mutex
 	networks recent[netip.Prefix, unknownBucket]

@@ -24,12 +24,14 @@ type bucket struct {
 const retrieveTimeout = 3 * time.Second
 
 // newBucket takes credentials from the environment, a credentials file or the machine's role. A link expires with the
-// credentials that signed it, so a role's are renewed early enough for a link's whole lifetime, if the role has newer ones.
+// credentials that signed it, so a role's are renewed early enough for a link's whole lifetime, if the role has newer
+// ones.
 func newBucket(at bucketLocation) (*bucket, error) {
 	transport, err := minio.DefaultTransport(at.secure)
 	if err != nil {
 		return nil, fmt.Errorf("bucket: %w", err)
 	}
+
 	b := &bucket{
 		bucketLocation: at,
 		transport:      transport,
@@ -62,8 +64,8 @@ func (b *bucket) client(v credentials.Value) (*minio.Client, error) {
 // ErrNoCredentials is returned while there are no credentials to sign a link with.
 var ErrNoCredentials = errors.New("no credentials in the environment or in a credentials file, and none of the machine's role")
 
-// Sign implements [Store]. The expiry is computed from the signed URL, so that the two cannot differ. Credentials that end
-// earlier end the link, too.
+// Sign implements [Store]. The expiry is computed from the signed URL, so that the two cannot differ. Credentials that
+// end earlier end the link, too.
 func (b *bucket) Sign(ctx context.Context, o Object) (Link, error) {
 	v, err := b.credentials.GetWithContext(&credentials.CredContext{Client: b.asking, Context: ctx})
 	switch {

@@ -98,9 +98,9 @@ func (f *Folder) open(key string) (*audioFile, error) {
 	return &audioFile{file, info.Size(), info.ModTime(), entityTag(info)}, nil
 }
 
-// notFoundOr returns [ErrNotFound] if err means that there is no such file. Other errors of the operating system, such as
-// missing permissions, are for the operator. An error that is not the operating system's comes from a symbolic link that
-// leads out of the folder.
+// notFoundOr returns [ErrNotFound] if err means that there is no such file. Other errors of the operating system, such
+// as missing permissions, are for the operator. An error that is not the operating system's comes from a symbolic link
+// that leads out of the folder.
 func notFoundOr(err error) error {
 	var system syscall.Errno
 	if !errors.As(err, &system) {
@@ -119,7 +119,8 @@ func entityTag(info fs.FileInfo) string {
 	return `"` + strconv.FormatInt(info.ModTime().UnixNano(), 36) + "-" + strconv.FormatInt(info.Size(), 36) + `"`
 }
 
-// ConditionError is returned if the file does not meet a precondition of the request or does not have the requested range.
+// ConditionError is returned if the file does not meet a precondition of the request or does not have the requested
+// range.
 type ConditionError struct {
 	Status int // 412 or 416
 }
@@ -150,7 +151,8 @@ func (f *Folder) Serve(w http.ResponseWriter, r *http.Request, token string) err
 	return filter.err(file.size)
 }
 
-// errorFilter passes on the responses of [http.ServeContent] except errors, which would be plain text. It cuts off slow clients.
+// errorFilter passes on the responses of [http.ServeContent] except errors, which would be plain text. It cuts off slow
+// clients.
 type errorFilter struct {
 	http.ResponseWriter
 	control     *http.ResponseController
@@ -159,8 +161,8 @@ type errorFilter struct {
 	errorStatus int // zero without an error
 }
 
-// A client that has read less than this is cut off: its download holds a connection and an open file. Telephone audio plays
-// as fast, so a player that reads what it plays is not cut off.
+// A client that has read less than this is cut off: its download holds a connection and an open file. Telephone audio
+// plays as fast, so a player that reads what it plays is not cut off.
 const (
 	slowestRate = 8 << 10 // bytes per second
 	slowGrace   = 30 * time.Second

@@ -20,8 +20,8 @@ type Location struct {
 
 const locationForm = "write s3://bucket/prefix?endpoint=https://host&region=name or file:///folder"
 
-// ParseLocation parses the URL of a store. The error says what to write instead. It repeats nothing of the text except a folder's
-// path, because the text may contain a secret by mistake.
+// ParseLocation parses the URL of a store. The error says what to write instead. It repeats nothing of the text except
+// a folder's path, because the text may contain a secret by mistake.
 func ParseLocation(text string) (Location, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -30,6 +30,7 @@ func ParseLocation(text string) (Location, error) {
 	case u.User != nil:
 		return Location{}, errCredentials
 	}
+
 	var at Location
 	switch u.Scheme {
 	case "file":
@@ -79,6 +80,7 @@ func parseBucket(u *url.URL) (bucketLocation, error) {
 	if prefix := strings.Trim(u.Path, "/"); prefix != "" {
 		b.prefix = prefix + "/"
 	}
+
 	options, err := parseOptions(u.RawQuery)
 	if err != nil {
 		return bucketLocation{}, err
@@ -90,19 +92,21 @@ func parseBucket(u *url.URL) (bucketLocation, error) {
 			return bucketLocation{}, err
 		}
 	}
+
 	if b.region == "" {
 		return bucketLocation{}, errors.New("has no region: add region=eu-central-1 for example to its query")
 	}
 	return b, b.setStyle(options["style"])
 }
 
-// parseOptions parses a query in which each of three options may occur once. The errors do not repeat anything else, because it may be
-// a secret.
+// parseOptions parses a query in which each of three options may occur once. The errors do not repeat anything else,
+// because it may be a secret.
 func parseOptions(query string) (map[string]string, error) {
 	given, err := url.ParseQuery(query)
 	if err != nil {
 		return nil, errors.New("has a malformed query: " + locationForm)
 	}
+
 	options := make(map[string]string)
 	for name, values := range given {
 		switch {
@@ -127,6 +131,7 @@ func (b *bucketLocation) setEndpoint(text string) error {
 		u.RawQuery != "" || u.Fragment != "":
 		return errors.New("has an endpoint that is not scheme, host and port alone: write endpoint=https://host:9000")
 	}
+
 	b.host, b.secure = u.Host, u.Scheme == "https"
 	if b.region == "" {
 		b.region = "us-east-1" // the region name of servers without regions

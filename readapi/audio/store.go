@@ -27,8 +27,8 @@ type Store interface {
 	Sign(ctx context.Context, o Object) (Link, error)
 }
 
-// Open returns the store at a location. The links of a folder begin with the prefix, a URL that ends with a slash, and are sealed with
-// the secret.
+// Open returns the store at a location. The links of a folder begin with the prefix, a URL that ends with a slash, and
+// are sealed with the secret.
 func Open(at Location, prefix string, secret []byte) (Store, error) {
 	if at.folder != "" {
 		return newFolder(at.folder, prefix, secret)
@@ -36,8 +36,8 @@ func Open(at Location, prefix string, secret []byte) (Store, error) {
 	return newBucket(at.bucket)
 }
 
-// mediaType returns the content type for the response. Anything other than audio or video is served as bytes, so that a browser never
-// renders an object as a page.
+// mediaType returns the content type for the response. Anything other than audio or video is served as bytes, so that a
+// browser never renders an object as a page.
 func (o Object) mediaType() string {
 	kind, parameters, err := mime.ParseMediaType(o.ContentType)
 	if err != nil || !strings.HasPrefix(kind, "audio/") && !strings.HasPrefix(kind, "video/") {

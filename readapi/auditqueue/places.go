@@ -9,8 +9,8 @@ const (
 	refusedPlaces = 32
 )
 
-// places are the bounded number of entries that a queue holds, and what each lineage has of them. A place is taken from the reservation of
-// an entry to its acknowledgement.
+// places are the bounded number of entries that a queue holds, and what each lineage has of them. A place is taken from
+// the reservation of an entry to its acknowledgement.
 type places struct {
 	capacity int // 0 once nothing may be reserved
 	share    int // of a lineage, for granted requests

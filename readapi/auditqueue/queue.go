@@ -29,8 +29,8 @@ const (
 	defaultFlushTimeout = 5 * time.Second
 )
 
-// ErrFull is returned if no place is free. Then too many entries wait for their acknowledgement, usually because the stream is
-// unreachable.
+// ErrFull is returned if no place is free. Then too many entries wait for their acknowledgement, usually because the
+// stream is unreachable.
 var ErrFull = errors.New("the audit queue is full")
 
 // Queue publishes audit entries on the stream. It is safe for concurrent use.
@@ -65,8 +65,8 @@ func NewQueue(config Config) *Queue {
 	return q
 }
 
-// Reserve reserves a place for the entry of a lineage's request, without waiting. It returns [ErrFull] if none is free. The caller must
-// fill the place with Record, or free it with Release, once.
+// Reserve reserves a place for the entry of a lineage's request, without waiting. It returns [ErrFull] if none is free.
+// The caller must fill the place with Record, or free it with Release, once.
 func (q *Queue) Reserve(lineage uuid.UUID) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -18,12 +18,13 @@ const (
 	maxAddresses = 1000
 )
 
-// refusals count requests that were refused before they had a permit. Requests of a key with the same operation, status, code and address
-// are a group. The first request of a group is written at once, and the next ones are counted until countTime ends. A group that had none
-// in this time is forgotten.
+// refusals count requests that were refused before they had a permit. Requests of a key with the same operation,
+// status, code and address are a group. The first request of a group is written at once, and the next ones are counted
+// until countTime ends. A group that had none in this time is forgotten.
 //
-// A key that sends from many addresses or asks for many operations has maxGroups groups. Its other requests are counted together, one
-// count for each status and code. So memory is bounded by the number of issued keys, and counting never fails.
+// A key that sends from many addresses or asks for many operations has maxGroups groups. Its other requests are counted
+// together, one count for each status and code. So memory is bounded by the number of issued keys, and counting never
+// fails.
 type refusals struct {
 	keys     map[uuid.UUID]*refusedKey
 	due      []*refusedKey // all keys, in the order of until
@@ -60,6 +61,8 @@ func (r *refusals) add(lineage uuid.UUID, e events.AuditEntry, now time.Time, wr
 	k := r.key(lineage, e.KeyID, now)
 	g := group{status: e.Status, code: e.Code, operation: e.Operation, address: e.Address}
 	c := k.groups[g]
+
+	// The first request of a group is an entry at once.
 	if c == nil && k.separate < maxGroups && r.groups < r.capacity {
 		c = &count{}
 		k.groups[g] = c
@@ -69,6 +72,7 @@ func (r *refusals) add(lineage uuid.UUID, e events.AuditEntry, now time.Time, wr
 			return
 		}
 	}
+
 	if c == nil {
 		c = k.overflow(e)
 	}
@@ -94,7 +98,8 @@ func (k *refusedKey) overflow(e events.AuditEntry) *count {
 	return k.groups[g]
 }
 
-// flushDue writes the counts of the keys whose countTime has ended. A count without a place goes on for another countTime.
+// flushDue writes the counts of the keys whose countTime has ended. A count without a place goes on for another
+// countTime.
 func (r *refusals) flushDue(now time.Time, write write) {
 	for len(r.due) > 0 && !r.due[0].until.After(now) {
 		k := r.due[0]
@@ -146,6 +151,8 @@ func (c *count) add(e events.AuditEntry) {
 		c.entry = e
 		c.entry.LastAt, c.entry.LastRequestID = e.At, e.RequestID
 	}
+
+	// The entry has the first and the last request, in the order of arrival.
 	c.entry.Count = n + 1
 	if e.At.Before(c.entry.At) {
 		c.entry.At, c.entry.RequestID = e.At, e.RequestID
@@ -153,6 +160,8 @@ func (c *count) add(e events.AuditEntry) {
 	if !e.At.Before(c.entry.LastAt) {
 		c.entry.LastAt, c.entry.LastRequestID, c.entry.Address = e.At, e.RequestID, e.Address
 	}
+
+	// What differs among the requests is left out.
 	if e.System != c.entry.System {
 		c.entry.System = uuid.NullUUID{}
 	}

@@ -16,25 +16,28 @@ import (
 )
 
 const (
-	// gatherTime is how long an entry waits for others that travel in the same message, unless the message is full before.
+	// gatherTime is how long an entry waits for others that travel in the same message, unless the message is full
+	// before.
 	gatherTime = 100 * time.Millisecond
-	// ackWait is how long Run waits for an acknowledgement before it publishes the message again. The stream drops the duplicate by
-	// its ID.
+	// ackWait is how long Run waits for an acknowledgement before it publishes the message again. The stream drops the
+	// duplicate by its ID.
 	ackWait = 2 * time.Second
 )
 
-// Run publishes entries until ctx ends. Then Reserve fails, and Run publishes the pending entries, the counts, and the entries of places
-// that are still reserved, for the flush timeout at most. The error says how many entries are lost.
+// Run publishes entries until ctx ends. Then Reserve fails, and Run publishes the pending entries, the counts, and the
+// entries of places that are still reserved, for the flush timeout at most. The error says how many entries are lost.
 func (q *Queue) Run(ctx context.Context) error {
 	flush, cancel := q.withFlushTime(ctx)
 	defer cancel()
 	tick := time.NewTicker(gatherTime)
 	defer tick.Stop()
+
 	for limit := events.MaxAuditEntries; ; {
 		entries := q.next(ctx, flush, tick.C, limit)
 		if len(entries) == 0 {
 			return q.close(context.Cause(flush))
 		}
+
 		err := q.publish(flush, entries)
 		switch {
 		case err == nil:
@@ -59,8 +62,8 @@ func (q *Queue) withFlushTime(ctx context.Context) (context.Context, context.Can
 	}
 }
 
-// next waits until entries fill a message or a tick comes, and returns up to limit of them, which stay in the queue. It returns none if
-// ctx has ended and no place is taken, or if flush has ended.
+// next waits until entries fill a message or a tick comes, and returns up to limit of them, which stay in the queue. It
+// returns none if ctx has ended and no place is taken, or if flush has ended.
 func (q *Queue) next(ctx, flush context.Context, tick <-chan time.Time, limit int) []events.AuditEntry {
 	done := ctx.Done()
 	for ticked := false; ; {
@@ -69,6 +72,7 @@ func (q *Queue) next(ctx, flush context.Context, tick <-chan time.Time, limit in
 		if len(entries) == limit || len(entries) > 0 && (ticked || stopping) || idle && stopping {
 			return entries
 		}
+
 		ticked = false
 		select {
 		case <-q.full:
@@ -82,8 +86,8 @@ func (q *Queue) next(ctx, flush context.Context, tick <-chan time.Time, limit in
 	}
 }
 
-// peek returns up to limit pending entries, and whether no place is taken. If Run is stopping, it also ends reserving and counting, so
-// that no place is taken afterwards.
+// peek returns up to limit pending entries, and whether no place is taken. If Run is stopping, it also ends reserving
+// and counting, so that no place is taken afterwards.
 func (q *Queue) peek(limit int, stopping bool) (entries []events.AuditEntry, idle bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -130,9 +134,9 @@ func (q *Queue) close(reason error) error {
 	return fmt.Errorf("%d audit entries lost: %w", q.places.taken, reason)
 }
 
-// publish publishes entries as one message until the stream has acknowledged it or ctx ends. Each attempt publishes the same message
-// under the same ID, so the stream stores it once. The error is the last failure; [nats.ErrMaxPayload] means that the message needs
-// fewer entries.
+// publish publishes entries as one message until the stream has acknowledged it or ctx ends. Each attempt publishes the
+// same message under the same ID, so the stream stores it once. The error is the last failure; [nats.ErrMaxPayload]
+// means that the message needs fewer entries.
 func (q *Queue) publish(ctx context.Context, entries []events.AuditEntry) error {
 	message, err := events.EncodeAudit(entries)
 	if err != nil {
@@ -145,6 +149,8 @@ func (q *Queue) publish(ctx context.Context, entries []events.AuditEntry) error 
 		}
 		return err
 	}
+
+	// Each failure is logged that differs from the one before it.
 	var lastErr error
 	err = backoff.RetryNotify(attempt, backoff.WithContext(newBackOff(), ctx), func(err error, _ time.Duration) {
 		if lastErr == nil || lastErr.Error() != err.Error() {
@@ -152,6 +158,7 @@ func (q *Queue) publish(ctx context.Context, entries []events.AuditEntry) error 
 		}
 		lastErr = err
 	})
+
 	if err != nil {
 		return cmp.Or(lastErr, err)
 	}

@@ -72,8 +72,8 @@ type operation struct {
 // components are keyed by kind, then by name.
 type components = ordered[ordered[json.RawMessage]]
 
-// Describe returns the OpenAPI document of the approved operations, with the base URL as its only server. It returns an error if
-// an approved operation has no description.
+// Describe returns the OpenAPI document of the approved operations, with the base URL as its only server. It returns an
+// error if an approved operation has no description.
 func Describe(baseURL string, approvals Approvals) ([]byte, error) {
 	d, err := readFiles()
 	if err != nil {
@@ -96,6 +96,7 @@ func readFiles() (description, error) {
 		return description{}, err
 	}
 	d.Info.Description = introduction
+
 	for _, name := range resources() {
 		resource, err := readFile(name)
 		if err != nil {
@@ -132,8 +133,8 @@ func addComponents(all components, more member[ordered[json.RawMessage]]) compon
 	return append(all, more)
 }
 
-// selectApproved removes operations that are not approved and tags that no approved operation has. It sets each operation's
-// lifecycle stage.
+// selectApproved removes operations that are not approved and tags that no approved operation has. It sets each
+// operation's lifecycle stage.
 func (d *description) selectApproved(approvals Approvals) error {
 	var selected ordered[pathItem]
 	described, used := make(map[string]bool), make(map[string]bool)
@@ -149,8 +150,10 @@ func (d *description) selectApproved(approvals Approvals) error {
 			used[name] = true
 		}
 	}
+
 	d.Paths = selected
 	d.Tags = slices.DeleteFunc(d.Tags, func(t tag) bool { return !used[t.Name] })
+
 	var problems []error
 	for _, a := range approvals {
 		if !described[a.Operation] {
@@ -162,8 +165,8 @@ func (d *description) selectApproved(approvals Approvals) error {
 
 var referenceForm = regexp.MustCompile(`"#/components/(\w+)/(\w+)"`)
 
-// dropUnusedComponents removes the components that no operation references, directly or through other components. Security schemes
-// are named without a reference, so all of them stay.
+// dropUnusedComponents removes the components that no operation references, directly or through other components.
+// Security schemes are named without a reference, so all of them stay.
 func (d *description) dropUnusedComponents() error {
 	text, err := encode(d.Paths)
 	if err != nil {
@@ -171,6 +174,7 @@ func (d *description) dropUnusedComponents() error {
 	}
 	used := make(map[string]bool)
 	d.addReferences(text, used)
+
 	for i, kind := range d.Components {
 		if kind.name == "securitySchemes" {
 			continue

@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 )
 
-// ordered is a JSON object that keeps the order of its members, so that the served description reads in the order of the files.
+// ordered is a JSON object that keeps the order of its members, so that the served description reads in the order of
+// the files.
 type ordered[T any] []member[T]
 
 type member[T any] struct {

@@ -36,7 +36,8 @@ const (
 	immutable  = "public, max-age=31536000, immutable"
 )
 
-// Files returns the description, the page and its assets, by path. The prefix is the path of the base URL without its version.
+// Files returns the description, the page and its assets, by path. The prefix is the path of the base URL without its
+// version.
 func Files(baseURL, prefix string, approvals Approvals) (map[string]File, error) {
 	description, err := Describe(baseURL, approvals)
 	if err != nil {
@@ -45,6 +46,7 @@ func Files(baseURL, prefix string, approvals Approvals) (map[string]File, error)
 	files := map[string]File{
 		prefix + "/openapi.json": {ContentType: "application/json", CacheControl: revalidate, Body: description},
 	}
+
 	names, err := addAssets(files, prefix+"/docs/")
 	if err != nil {
 		return nil, err
@@ -55,6 +57,7 @@ func Files(baseURL, prefix string, approvals Approvals) (map[string]File, error)
 	if err != nil {
 		return nil, err
 	}
+
 	files[prefix+"/docs"], files[prefix+"/docs/"] = index, index
 	return files, addGuide(files, prefix, names)
 }
@@ -89,8 +92,8 @@ func assets() []asset {
 	}
 }
 
-// addAssets adds the assets under a folder and returns their paths by key. A path contains the digest of the content, so a browser
-// never uses a cached asset of another version.
+// addAssets adds the assets under a folder and returns their paths by key. A path contains the digest of the content,
+// so a browser never uses a cached asset of another version.
 func addAssets(files map[string]File, folder string) (map[string]string, error) {
 	paths := make(map[string]string)
 	for _, a := range assets() {
@@ -98,6 +101,7 @@ func addAssets(files map[string]File, folder string) (map[string]string, error) 
 		if err != nil {
 			return nil, fmt.Errorf("asset %s: %w", a.name, err)
 		}
+
 		file := File{ContentType: a.contentType, CacheControl: immutable, Body: stored}
 		name, gzipped := strings.CutSuffix(path.Base(a.name), ".gz")
 		if gzipped {
@@ -106,6 +110,7 @@ func addAssets(files map[string]File, folder string) (map[string]string, error) 
 				return nil, fmt.Errorf("asset %s: %w", a.name, err)
 			}
 		}
+
 		digest := sha256.Sum256(stored)
 		stem, extension, _ := strings.Cut(name, ".")
 		assetPath := folder + stem + "-" + base64.RawURLEncoding.EncodeToString(digest[:9]) + "." + extension

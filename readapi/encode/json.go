@@ -13,8 +13,8 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// String appends text as a JSON string. It escapes the quote, the backslash and control characters, and nothing else. It replaces
-// bytes that aren't UTF-8; the database has none.
+// String appends text as a JSON string. It escapes the quote, the backslash and control characters, and nothing else.
+// It replaces bytes that aren't UTF-8; the database has none.
 func String(b []byte, s string) []byte { return appendText(b, []byte(s)) }
 
 // appendText is [String] for bytes.
@@ -64,9 +64,9 @@ func textSize(s []byte) int {
 	return size
 }
 
-// plain is the index of the first byte from i on that is not ASCII or needs an escape. It takes 8 bytes at a time: a byte of the mask
-// has its high bit if the text's byte has it, is below the space, or equals one of the two characters. Above such a byte the mask can
-// be wrong, never below it.
+// plain is the index of the first byte from i on that is not ASCII or needs an escape. It takes 8 bytes at a time: a
+// byte of the mask has its high bit if the text's byte has it, is below the space, or equals one of the two characters.
+// Above such a byte the mask can be wrong, never below it.
 func plain(s []byte, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(s); i += 8 {
@@ -98,8 +98,8 @@ func appendEscaped(b []byte, c byte) []byte {
 	return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// Float appends the shortest decimal that parses to the number, as encoding/json does. NaN and infinities, which JSON doesn't have,
-// become null.
+// Float appends the shortest decimal that parses to the number, as encoding/json does. NaN and infinities, which JSON
+// doesn't have, become null.
 func Float(b []byte, n float64) []byte {
 	size := math.Abs(n)
 	if math.IsNaN(size) || math.IsInf(size, 0) {
@@ -113,8 +113,8 @@ func Float(b []byte, n float64) []byte {
 	return append(b[:start], bytes.Replace(b[start:], []byte("e-0"), []byte("e-"), 1)...)
 }
 
-// Time appends RFC 3339 in UTC with three decimals, without quotes. The year has at most four digits. [time.Time.AppendFormat] takes
-// four times as long.
+// Time appends RFC 3339 in UTC with three decimals, without quotes. The year has at most four digits.
+// [time.Time.AppendFormat] takes four times as long.
 func Time(b []byte, t time.Time) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()

@@ -11,12 +11,13 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Member is a member of a JSON object: which columns it is written from, and how. It is null if the first of them is NULL.
+// Member is a member of a JSON object: which columns it is written from, and how. It is null if the first of them is
+// NULL.
 type Member struct {
 	Name string
 
-	// Types are the OIDs of its columns' types. A member without types has no column: it is never null, and Write gets the columns
-	// of the members after it.
+	// Types are the OIDs of its columns' types. A member without types has no column: it is never null, and Write gets
+	// the columns of the members after it.
 	Types []uint32
 
 	// Write appends the member's value. The columns are valid until it returns.

@@ -39,8 +39,8 @@ func Code(name, kind string) Member {
 	}}
 }
 
-// ScoredCode is a code with its label and score. Its columns are the code and the score. If the score is NULL, that of the code's
-// classification is written.
+// ScoredCode is a code with its label and score. Its columns are the code and the score. If the score is NULL, that of
+// the code's classification is written.
 func ScoredCode(name, kind string) Member {
 	return Member{name, []uint32{pgtype.TextOID, pgtype.Float8OID}, func(b []byte, r *RowWriter, columns [][]byte) []byte {
 		object, score := r.Names.Code(kind, columns[0])

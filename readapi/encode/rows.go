@@ -7,7 +7,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// RowWriter writes a page's rows as JSON objects with commas between them. A row costs no allocation while the body has room.
+// RowWriter writes a page's rows as JSON objects with commas between them. A row costs no allocation while the body has
+// room.
 type RowWriter struct {
 	System uuid.UUID
 	Body   []byte // with what was in it before the rows
@@ -31,14 +32,15 @@ func NewRowWriter(t *Layout, system uuid.UUID, body []byte) *RowWriter {
 	return &RowWriter{System: system, Body: body, Room: math.MaxInt, table: t, start: len(body)}
 }
 
-// Begin begins the rows of a statement. It removes those that were appended before: a statement that is run again gives all of its rows
-// again. It returns an error if the columns are not of the table's types.
+// Begin begins the rows of a statement. It removes those that were appended before: a statement that is run again gives
+// all of its rows again. It returns an error if the columns are not of the table's types.
 func (r *RowWriter) Begin(columns []pgconn.FieldDescription) error {
 	r.Body, r.Count, r.LeftOut, r.err = r.Body[:r.start], 0, 0, nil
 	return r.table.check(columns)
 }
 
-// Append appends a row. Its columns are not used after it returns. It returns the error of a value that JSON can't represent.
+// Append appends a row. Its columns are not used after it returns. It returns the error of a value that JSON can't
+// represent.
 func (r *RowWriter) Append(columns [][]byte) error {
 	r.last, r.before = len(r.Body), r.LeftOut
 	if r.Count > 0 {

@@ -32,8 +32,8 @@ func NewLayout(members ...Member) *Layout {
 	return t
 }
 
-// Stored returns the layout of rows whose first column is a JSON object, which is appended byte for byte. The columns of
-// the other members are not written.
+// Stored returns the layout of rows whose first column is a JSON object, which is appended byte for byte. The columns
+// of the other members are not written.
 func Stored(unwritten ...Member) *Layout {
 	t := &Layout{types: []uint32{pgtype.JSONOID}}
 	for _, m := range unwritten {
@@ -42,8 +42,8 @@ func Stored(unwritten ...Member) *Layout {
 	return t
 }
 
-// check fails unless the columns are those of the table, by number and type. Text and JSON have the same bytes in both formats, and
-// varchar has those of text.
+// check fails unless the columns are those of the table, by number and type. Text and JSON have the same bytes in both
+// formats, and varchar has those of text.
 func (t *Layout) check(columns []pgconn.FieldDescription) error {
 	if len(columns) != len(t.types) {
 		return fmt.Errorf("the statement has %d columns, want %d", len(columns), len(t.types))

@@ -123,6 +123,7 @@ func (l *Limiter) check(ctx context.Context) {
 		l.clock.sample.Store(found)
 		err = l.store.probe(ctx)
 	}
+
 	switch _, before := l.breaker.state(); {
 	case ctx.Err() != nil:
 	case err != nil:

@@ -135,19 +135,7 @@ func (l *Limiter) decide(ctx context.Context, r Request, began time.Time) *Decis
 	defer timer.Stop()
 	l.metrics.waiting.Inc()
 	defer l.metrics.waiting.Dec()
-
-	// The first requests wait until it is known whether NATS can be consulted.
-	changed, err := l.breaker.state()
-	if errors.Is(err, errStarting) {
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		case <-timer.C:
-			l.noReply(began, timeout)
-		}
-		changed, err = l.breaker.state()
-	}
-	if err == nil && l.enqueue(k, w) {
+	wait := func(changed <-chan struct{}) {
 		select {
 		case <-w.decided:
 		case <-changed:
@@ -155,6 +143,16 @@ func (l *Limiter) decide(ctx context.Context, r Request, began time.Time) *Decis
 		case <-timer.C:
 			l.noReply(began, timeout)
 		}
+	}
+
+	// The first requests wait until it is known whether NATS can be consulted.
+	changed, err := l.breaker.state()
+	if errors.Is(err, errStarting) {
+		wait(changed)
+		changed, err = l.breaker.state()
+	}
+	if err == nil && l.enqueue(k, w) {
+		wait(changed)
 	}
 
 	d := k.leave(w)
@@ -203,6 +201,7 @@ func (l *Limiter) serveLineage(ctx context.Context, k *lineage) {
 		if w == nil {
 			return
 		}
+
 		err := l.storeVersion(ctx, k, w)
 		switch {
 		case err == nil:

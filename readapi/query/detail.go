@@ -30,8 +30,8 @@ type Key struct {
 func (k Key) id() []any         { return []any{k.ID} }
 func (k Key) narrowable() []any { return []any{k.ID, k.Narrowing.On, extensionOf(k.Narrowing)} }
 
-// Find appends the row to out and returns the instant before which every event is in it. It returns [ErrNotFound] if there
-// is no such row.
+// Find appends the row to out and returns the instant before which every event is in it. It returns [ErrNotFound] if
+// there is no such row.
 func (d *Detail) Find(ctx context.Context, k Key, out *encode.RowWriter) (completeThrough time.Time, err error) {
 	err = d.projection.ofSystem(d.projection.runShort(ctx), d.sql, k.System, d.arguments(k), func(rows pgx.Rows) error {
 		if !rows.Next() {

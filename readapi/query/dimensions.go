@@ -26,8 +26,8 @@ type Dimension struct {
 var getCallLogReportDimensionsSQL string
 
 // GetCallLogReportDimensions reads a complete snapshot: everything that a phone system's retained calls refer to, by
-// family and then by key. It calls begin with the snapshot's time, and then add with each dimension. A statement that is
-// run again calls begin again. The error is [ErrNotFound] if the phone system doesn't exist.
+// family and then by key. It calls begin with the snapshot's time, and then add with each dimension. A statement that
+// is run again calls begin again. The error is [ErrNotFound] if the phone system doesn't exist.
 func (p *Projection) GetCallLogReportDimensions(
 	ctx context.Context, system uuid.UUID, begin func(generatedAt time.Time) (add func(Dimension)),
 ) (completeThrough time.Time, err error) {

@@ -75,8 +75,8 @@ func Always() Window {
 
 const day = 24 * time.Hour
 
-// wholeDays are the whole days in the window, whose rows the projector has counted. The rest before and after them is less than a day
-// each, and its rows are counted from the index. Without a whole day, the window is empty.
+// wholeDays are the whole days in the window, whose rows the projector has counted. The rest before and after them is
+// less than a day each, and its rows are counted from the index. Without a whole day, the window is empty.
 func (w Window) wholeDays() Window {
 	whole := Window{From: w.From.Truncate(day), Until: w.Until.Truncate(day)}
 	if whole.From.Before(w.From) {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Label is the name of a classification's code. It is the label that the phone system has for it or, if that is blank or missing,
-// made of the words in the code. A code without letters and digits is its own label, quoted if it is blank.
+// Label is the name of a classification's code. It is the label that the phone system has for it or, if that is blank
+// or missing, made of the words in the code. A code without letters and digits is its own label, quoted if it is blank.
 func Label(code, known string) string {
 	switch {
 	case !blank(known):

@@ -75,8 +75,8 @@ func scanFirst(rows pgx.Rows, targets ...any) error {
 	return pgx.ScanRow(rows.TypeMap(), rows.FieldDescriptions()[:n], rows.RawValues()[:n], targets...)
 }
 
-// statement is that of the path with exactly the filter's columns. A filter without such a path is an error: it must not be
-// ignored.
+// statement is that of the path with exactly the filter's columns. A filter without such a path is an error: it must
+// not be ignored.
 func (l *List) statement(f Filter) (sql string, arguments []any, err error) {
 	count := len(f.Exact)
 	if f.Narrowing.On {

@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// maxEntryBytes is how large an entry can be, in bytes. A larger entry begins again, so that names that pages refer to no
-	// more make room.
+	// maxEntryBytes is how large an entry can be, in bytes. A larger entry begins again, so that names that pages refer
+	// to no more make room.
 	maxEntryBytes = 8 << 20
 	// emptyEntryBytes is what an entry without names takes: its map.
 	emptyEntryBytes = 4 << 10
-	// entryLifetime is the longest time for which an entry is used. It bounds how long a name that was edited by hand is shown.
+	// entryLifetime is the longest time for which an entry is used. It bounds how long a name that was edited by hand
+	// is shown.
 	entryLifetime = time.Minute
 )
 
-// NameCache keeps the names and labels that pages have referred to, by phone system, for one edition of its directory. It
-// is safe for concurrent use.
+// NameCache keeps the names and labels that pages have referred to, by phone system, for one edition of its directory.
+// It is safe for concurrent use.
 type NameCache struct {
 	limit   int64
 	metrics nameCacheMetrics

@@ -29,14 +29,14 @@ func (c condition) and(rows, value string) string {
 	return rows + "  and " + strings.ReplaceAll(c.sql, "?", value) + "\n"
 }
 
-// path is the statement for one set of filters. Each set has its own: a condition that can be switched off by an argument keeps a
-// generic plan from using an index.
+// path is the statement for one set of filters. Each set has its own: a condition that can be switched off by an
+// argument keeps a generic plan from using an index.
 type path struct {
 	columns []Column // in the order of their values
 	sql     string
 
-	// The projector has counted the rows: sql returns a page after the first one, and firstSQL the first page. Empty: sql returns any page,
-	// and counts the rows.
+	// The projector has counted the rows: sql returns a page after the first one, and firstSQL the first page. Empty:
+	// sql returns any page, and counts the rows.
 	firstSQL string
 }
 

@@ -23,8 +23,8 @@ var (
 	phoneSystemsOfOrganizationSQL string
 )
 
-// PhoneSystems appends the ids and names of the phone systems that a grant covers now to out, by name and then by id: the
-// phone system, the members of the group, or what belongs directly to the organization.
+// PhoneSystems appends the ids and names of the phone systems that a grant covers now to out, by name and then by id:
+// the phone system, the members of the group, or what belongs directly to the organization.
 func (p *Projection) PhoneSystems(ctx context.Context, g access.Grant, out *encode.RowWriter) (err error) {
 	switch g.Kind {
 	case access.GrantSystem:

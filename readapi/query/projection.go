@@ -18,7 +18,8 @@ import (
 	"callboard/schema"
 )
 
-// ErrNotFound is returned for a row that doesn't exist, was deleted, belongs to another system, or is outside a key's narrowing.
+// ErrNotFound is returned for a row that doesn't exist, was deleted, belongs to another system, or is outside a key's
+// narrowing.
 var ErrNotFound = errors.New("not found")
 
 // ErrNoSystem is the [ErrNotFound] of a phone system that does not exist.
@@ -58,8 +59,8 @@ type read func(pgx.Rows) error
 // runner runs a statement and reads its rows.
 type runner func(sql string, arguments []any, read read) error
 
-// query runs a statement and reads its rows. It runs the statement again if the plan was made for an older generation, or if the
-// connection was lost before the first row.
+// query runs a statement and reads its rows. It runs the statement again if the plan was made for an older generation,
+// or if the connection was lost before the first row.
 func (p *Projection) query(ctx context.Context, sql string, arguments []any, read read) error {
 	return p.repeat(ctx, schema.Repeat, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 		return queryOnce(ctx, conn, sql, arguments, read)
@@ -86,12 +87,15 @@ func (p *Projection) runLong(ctx context.Context) runner {
 //go:embed locate.sql
 var locateSQL string
 
-// ofSystem runs a statement about a phone system, which has at least one row where the phone system exists. Its first arguments are the
-// phone system's partition and its id. Without a row, the generation may have another number of partitions than the known one: then the
-// statement runs again. If read wants a row, the error is [ErrNoSystem] without a phone system.
+// ofSystem runs a statement about a phone system, which has at least one row where the phone system exists. Its first
+// arguments are the phone system's partition and its id. Without a row, the generation may have another number of
+// partitions than the known one: then the statement runs again. If read wants a row, the error is [ErrNoSystem] without
+// a phone system.
 func (p *Projection) ofSystem(run runner, sql string, system uuid.UUID, arguments []any, read read) error {
 	for range access.Attempts {
 		in, partitions := p.partitions.Of(system)
+
+		// A statement that finds a row has read the right partition.
 		found := false
 		err := run(sql, append([]any{in, schema.UUID(system)}, arguments...), func(rows pgx.Rows) error {
 			observed := &observedRows{Rows: rows}
@@ -102,6 +106,8 @@ func (p *Projection) ofSystem(run runner, sql string, system uuid.UUID, argument
 		if found || err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}
+
+		// Without a row, either the phone system does not exist, or its partition is another.
 		missing, locateErr := p.missing(run, system, in, partitions)
 		if locateErr != nil {
 			return locateErr
@@ -116,8 +122,8 @@ func (p *Projection) ofSystem(run runner, sql string, system uuid.UUID, argument
 	return access.ErrSwitching
 }
 
-// missing tells whether a phone system, which was looked for in a partition, does not exist. It learns another number of partitions: then the
-// phone system is to be looked for again.
+// missing tells whether a phone system, which was looked for in a partition, does not exist. It learns another number
+// of partitions: then the phone system is to be looked for again.
 func (p *Projection) missing(run runner, system uuid.UUID, in int16, partitions int) (missing bool, err error) {
 	var now int
 	var found bool
@@ -137,8 +143,8 @@ func (p *Projection) missing(run runner, system uuid.UUID, in int16, partitions 
 	return !found, nil
 }
 
-// inSnapshot runs statements that can take long in one snapshot. A statement names its tables when it is planned, so the statements of a
-// snapshot can read two generations.
+// inSnapshot runs statements that can take long in one snapshot. A statement names its tables when it is planned, so
+// the statements of a snapshot can read two generations.
 func (p *Projection) inSnapshot(ctx context.Context, work func(runner) error) error {
 	return p.repeatLong(ctx, func(ctx context.Context, conn *pgxpool.Conn) (used bool, err error) {
 		options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}

@@ -109,8 +109,8 @@ func (p *Projection) CallLogReports(d *NameCache) *Reports {
 	}
 }
 
-// reportAttempts is how many times a page is read with its names in one transaction, after its names have changed between
-// the two statements.
+// reportAttempts is how many times a page is read with its names in one transaction, after its names have changed
+// between the two statements.
 const reportAttempts = 5
 
 // errOtherEdition says that the names of a page are of another edition than its rows.
@@ -123,6 +123,8 @@ func (r *Reports) Page(ctx context.Context, f ReportFilter, out *encode.RowWrite
 	if f.Transcripts {
 		run = r.projection.runLong(ctx)
 	}
+
+	// Names that have changed between the two statements are read with the page in one transaction.
 	page, err = r.read(run, f, out)
 	for attempt := 0; attempt < reportAttempts && errors.Is(err, errOtherEdition); attempt++ {
 		r.cache.metrics.reruns.Inc()
@@ -171,8 +173,8 @@ type pageReading struct {
 	copied  int        // bytes of these rows
 }
 
-// read appends rows up to the first one with a missing name. Every row begins with common columns. A page without rows is returned as one
-// row whose other columns are null.
+// read appends rows up to the first one with a missing name. Every row begins with common columns. A page without rows
+// is returned as one row whose other columns are null.
 func (p *pageReading) read(rows pgx.Rows, f ReportFilter) error {
 	var e edition
 	common := []any{&p.page.CompleteThrough, &e, &p.page.Now}
@@ -185,12 +187,15 @@ func (p *pageReading) read(rows pgx.Rows, f ReportFilter) error {
 	if err := scanFirst(rows, common...); err != nil {
 		return err
 	}
+
 	columns := rows.FieldDescriptions()[len(common):]
 	if err := p.out.Begin(columns); err != nil {
 		return err
 	}
 	p.names = &pageNames{entry: p.cache.entry(f.System, e), missing: make(names)}
 	p.out.Names = p.names
+
+	// One row more than requested tells whether there are more.
 	key := f.TimeField.keyOf(columns)
 	for more := rows.RawValues()[len(common)] != nil; more; more = rows.Next() {
 		if int64(p.page.Count) == f.Limit {
@@ -246,6 +251,7 @@ func (p *pageReading) complete(system uuid.UUID, run func(arguments []any, read 
 		return nil
 	}
 	p.cache.metrics.misses.Inc()
+
 	found := p.names.missing
 	var e edition
 	err := run(found.arguments(), func(rows pgx.Rows) (err error) {
@@ -255,12 +261,15 @@ func (p *pageReading) complete(system uuid.UUID, run func(arguments []any, read 
 	if err != nil {
 		return fmt.Errorf("names: %w", err)
 	}
+
+	// The names of another edition are of use for the next attempt.
 	if e != p.names.entry.edition {
 		p.cache.add(p.cache.entry(system, e), found)
 		return errOtherEdition
 	}
 	p.cache.add(p.names.entry, found)
 	p.names.missing = make(names)
+
 	for _, row := range p.waiting {
 		if err := p.append(row); err != nil {
 			return err

@@ -13,8 +13,8 @@ var (
 	getTopologySQL string
 )
 
-// Topology lists the rows of a kind of a system's topology, such as "phone". They can be filtered by their status and by
-// the columns.
+// Topology lists the rows of a kind of a system's topology, such as "phone". They can be filtered by their status and
+// by the columns.
 func (p *Projection) Topology(kind string, columns ...Column) *List {
 	source := listSource{list: kind, rows: strings.ReplaceAll(listTopologySQL, "{{kind}}", kind), counted: equals(Status)}
 	for _, c := range columns {
