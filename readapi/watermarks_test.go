@@ -37,6 +37,7 @@ func TestWatermarks(t *testing.T) {
 	counter, option := countWatermarkReads(t)
 	h := newHarness(t, option)
 	m := newWatermarks(query.New(h.config.Projection))
+	h.system("one") // in partition 0
 	h.setWatermark(at(windowFrom))
 	began := time.Now()
 	var waiting, ending sync.WaitGroup
@@ -72,6 +73,7 @@ func TestWatermarks_SlowRead(t *testing.T) {
 	counter, option := countWatermarkReads(t)
 	h := newHarness(t, option)
 	m := newWatermarks(query.New(h.config.Projection))
+	h.system("one") // in partition 0
 	tx, err := h.pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
