@@ -131,6 +131,7 @@ func Verify(secrets []Secret, header http.Header, body []byte, now time.Time) (E
 	if limit := int64(Tolerance / time.Second); seconds < now.Unix()-limit || seconds > now.Unix()+limit {
 		return Event{}, ErrTimestamp
 	}
+
 	if !signed(secrets, header.Get(HeaderSignature), id, timestamp, body) {
 		return Event{}, ErrSignature
 	}

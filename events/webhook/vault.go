@@ -103,6 +103,7 @@ func NewKey(secret []byte) (Key, error) {
 	if err != nil {
 		return Key{}, fmt.Errorf("webhook key: %w", err)
 	}
+
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return Key{}, fmt.Errorf("webhook key: %w", err)

@@ -17,8 +17,8 @@ var (
 	dropDaysSQL string
 )
 
-// openDays returns the entries whose day has a partition. It creates the partitions of days that it has not seen. If a day
-// cannot be opened, the deliveries of its entries get the reason.
+// openDays returns the entries whose day has a partition. It creates the partitions of days that it has not seen. If
+// a day cannot be opened, the deliveries of its entries get the reason.
 func (s storage) openDays(ctx context.Context, entries []entry) ([]entry, error) {
 	storable := make([]entry, 0, len(entries))
 	closed := make(map[time.Time]bool)
@@ -31,6 +31,7 @@ func (s storage) openDays(ctx context.Context, entries []entry) ([]entry, error)
 			}
 			s.opened[day], closed[day] = open, !open
 		}
+
 		if closed[day] {
 			e.delivery.reason = fmt.Sprintf("entry %s: the partition of its day %s was detached", e.ID, day.Format(time.DateOnly))
 			continue

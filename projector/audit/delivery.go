@@ -42,15 +42,15 @@ func decode(messages []jetstream.Msg) ([]delivery, error) {
 	return deliveries, nil
 }
 
-// The range of an entry's time around the time at which the stream stored its message. An entry waits in its reader while NATS is
-// unavailable, and the reader's clock may be wrong.
+// The range of an entry's time around the time at which the stream stored its message. An entry waits in its reader
+// while NATS is unavailable, and the reader's clock may be wrong.
 const (
 	maxBefore = 7 * 24 * time.Hour
 	maxAfter  = 24 * time.Hour
 )
 
-// removeImplausibleTimes removes entries with a time outside the range. Every day of an entry becomes a table, so a message must not be
-// able to create thousands of them.
+// removeImplausibleTimes removes entries with a time outside the range. Every day of an entry becomes a table, so a
+// message must not be able to create thousands of them.
 func (d *delivery) removeImplausibleTimes() {
 	d.entries = slices.DeleteFunc(d.entries, func(e events.AuditEntry) bool {
 		offset := e.At.Sub(d.meta.Timestamp)
@@ -62,7 +62,8 @@ func (d *delivery) removeImplausibleTimes() {
 	})
 }
 
-// batchEntries is the largest number of entries in a transaction, unless a single message has more. Larger transactions are not faster.
+// batchEntries is the largest number of entries in a transaction, unless a single message has more. Larger
+// transactions are not faster.
 const batchEntries = 5000
 
 // batchLength returns how many of the deliveries, at least one, are stored in one transaction.

@@ -19,8 +19,8 @@ import (
 //go:embed insert_entries.sql
 var insertEntriesSQL string
 
-// insert stores entries whose days are open, and returns how many were new. If PostgreSQL refuses the data, insert bisects the entries until
-// the refused one is alone, and gives its delivery the reason.
+// insert stores entries whose days are open, and returns how many were new. If PostgreSQL refuses the data, insert
+// bisects the entries until the refused one is alone, and gives its delivery the reason.
 func insert(ctx context.Context, tx pgx.Tx, entries []entry) (stored int64, err error) {
 	if len(entries) == 0 {
 		return 0, nil
@@ -35,6 +35,8 @@ func insert(ctx context.Context, tx pgx.Tx, entries []entry) (stored int64, err 
 		entries[0].delivery.reason = fmt.Sprintf("entry %s: %s", entries[0].ID, store.DataErrorReason(err))
 		return 0, nil
 	}
+
+	// One of several is refused: each half is tried alone.
 	half := len(entries) / 2
 	first, err := insert(ctx, tx, entries[:half])
 	if err != nil {
@@ -44,8 +46,8 @@ func insert(ctx context.Context, tx pgx.Tx, entries []entry) (stored int64, err 
 	return first + second, err
 }
 
-// isMissingDay reports whether the partition of an entry's day was dropped after this session opened it. The next session opens it
-// again.
+// isMissingDay reports whether the partition of an entry's day was dropped after this session opened it. The next
+// session opens it again.
 func isMissingDay(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && pgErr.Code == pgerrcode.CheckViolation

@@ -13,8 +13,8 @@ import (
 // observeInterval is the interval at which the state of the stream is read.
 const observeInterval = 5 * time.Second
 
-// observe reports the pending messages and purges stored ones until ctx ends. It does not depend on the session, which can't report what
-// it can't store. While the database does not answer, the last position counts.
+// observe reports the pending messages and purges stored ones until ctx ends. It does not depend on the session,
+// which can't report what it can't store. While the database does not answer, the last position counts.
 func (w *Writer) observe(ctx context.Context) {
 	var stored position
 	for ctx.Err() == nil {
@@ -33,6 +33,8 @@ func (w *Writer) observeOnce(ctx context.Context, stored *position) error {
 		return err
 	}
 	info := stream.CachedInfo()
+
+	// What is behind the position is pending. While the database does not answer, the last position counts.
 	recorded, _, err := w.readPosition(ctx)
 	if err == nil {
 		*stored = recorded
@@ -45,8 +47,9 @@ func (w *Writer) observeOnce(ctx context.Context, stored *position) error {
 	return purgeStored(ctx, stream, recorded)
 }
 
-// purgeStored removes the oldest quarter of the messages when the stream is three quarters full, and at least the older half is stored. A failover
-// can set the position back: another quarter of the messages is there for it. Nothing is removed while the position is of another stream.
+// purgeStored removes the oldest quarter of the messages when the stream is three quarters full, and at least the
+// older half is stored. A failover can set the position back: another quarter of the messages is there for it.
+// Nothing is removed while the position is of another stream.
 func purgeStored(ctx context.Context, stream jetstream.Stream, stored position) error {
 	info := stream.CachedInfo()
 	state, limit := info.State, info.Config.MaxBytes

@@ -35,7 +35,8 @@ func (p position) same(other position) bool {
 	return p.sequence == other.sequence && p.storedAt.Equal(other.storedAt)
 }
 
-// errMoved means that the position is not the expected one: another writer has moved it, or a failover of the database has set it back.
+// errMoved means that the position is not the expected one: another writer has moved it, or a failover of the
+// database has set it back.
 var errMoved = errors.New("the position has moved")
 
 // executor is a pool or a transaction.
@@ -91,9 +92,10 @@ func changedOne(tag pgconn.CommandTag, err error) error {
 	return nil
 }
 
-// findPosition returns the stream and the recorded position. Where the stream does not have its message, findPosition sets it before the first
-// message. The position is read first: the stream's state must not be older than a position that another writer has moved meanwhile. The answer
-// of a server that has lost the lead of the stream, unnoticed, can still be older. Then entries are read again, and found stored.
+// findPosition returns the stream and the recorded position. Where the stream does not have its message, findPosition
+// sets it before the first message. The position is read first: the stream's state must not be older than a position
+// that another writer has moved meanwhile. The answer of a server that has lost the lead of the stream, unnoticed,
+// can still be older. Then entries are read again, and found stored.
 func (w *Writer) findPosition(ctx context.Context) (jetstream.Stream, position, error) {
 	recorded, found, err := w.readPosition(ctx)
 	if err != nil {
@@ -103,6 +105,8 @@ func (w *Writer) findPosition(ctx context.Context) (jetstream.Stream, position, 
 	if err != nil {
 		return nil, position{}, err
 	}
+
+	// An answer without a leader says nothing about the stream.
 	info := stream.CachedInfo()
 	if info.Cluster != nil && info.Cluster.Leader == "" {
 		return nil, position{}, fmt.Errorf("stream %s has no leader", events.AuditStream)
@@ -111,6 +115,8 @@ func (w *Writer) findPosition(ctx context.Context) (jetstream.Stream, position, 
 	if !found {
 		return stream, first, w.insertPosition(ctx, first)
 	}
+
+	// The recorded position counts where the stream has its message.
 	if same, err := has(ctx, stream, recorded); same || err != nil {
 		return stream, recorded, err
 	}
@@ -123,8 +129,8 @@ func (w *Writer) findPosition(ctx context.Context) (jetstream.Stream, position, 
 	return stream, first, nil
 }
 
-// has reports whether the stream has the message of a position, or had it before it dropped its oldest messages. A stream that was created
-// again, or has lost its end, gives its sequence to another message.
+// has reports whether the stream has the message of a position, or had it before it dropped its oldest messages. A
+// stream that was created again, or has lost its end, gives its sequence to another message.
 func has(ctx context.Context, stream jetstream.Stream, p position) (bool, error) {
 	info := stream.CachedInfo()
 	switch {

@@ -15,12 +15,14 @@ import (
 const (
 	// fetchMessages is the largest number of messages per fetch.
 	fetchMessages = 100
-	// fetchWait is how long a fetch collects messages. Every pull ends by itself, so a delivery that stalls is requested again.
+	// fetchWait is how long a fetch collects messages. Every pull ends by itself, so a delivery that stalls is requested
+	// again.
 	fetchWait = 250 * time.Millisecond
 	// batchTimeout bounds the work on a batch, and each statement beside it.
 	batchTimeout = time.Minute
-	// maxIdle is how long a session goes on without messages. The next one looks again where the stream ends and how far it is stored: a
-	// failover of the database can have set the position back, and a stream that was set back delivers nothing.
+	// maxIdle is how long a session goes on without messages. The next one looks again where the stream ends and how far
+	// it is stored: a failover of the database can have set the position back, and a stream that was set back delivers
+	// nothing.
 	maxIdle = 10 * time.Second
 	// consumerLife is how long the server keeps the consumer of a writer that has ended without deleting it.
 	consumerLife = time.Minute
@@ -34,8 +36,8 @@ type session struct {
 	position  position
 }
 
-// runSession stores entries until ctx ends, nothing arrives for a while, or something fails. The error is errMoved if another writer stores
-// entries.
+// runSession stores entries until ctx ends, nothing arrives for a while, or something fails. The error is errMoved if
+// another writer stores entries.
 func (w *Writer) runSession(ctx context.Context) error {
 	stream, position, err := w.findPosition(ctx)
 	if err != nil {
@@ -60,7 +62,8 @@ func (w *Writer) findStream(ctx context.Context) (jetstream.Stream, error) {
 	return stream, nil
 }
 
-// consumerFrom returns the configuration of a consumer of the messages after a position. Nothing is acknowledged: the position decides.
+// consumerFrom returns the configuration of a consumer of the messages after a position. Nothing is acknowledged: the
+// position decides.
 func consumerFrom(p position) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
@@ -134,6 +137,7 @@ func (s *session) storeBatch(ctx context.Context, batch []delivery) error {
 			return fmt.Errorf("the delivery of message %d was interrupted", s.position.sequence+1)
 		}
 	}
+
 	last := batch[len(batch)-1].meta
 	next := position{last.Sequence.Stream, last.Timestamp.Truncate(time.Microsecond)}
 	err := s.store(ctx, batch, func(tx pgx.Tx) error { return movePosition(ctx, tx, s.position, next) })

@@ -19,7 +19,8 @@ type storage struct {
 
 func newStorage(w *Writer) storage { return storage{w, make(map[time.Time]bool)} }
 
-// store stores the entries of a batch, and dead letters of what can't be stored, in one transaction, in which begin runs first.
+// store stores the entries of a batch, and dead letters of what can't be stored, in one transaction, in which begin
+// runs first.
 func (s storage) store(ctx context.Context, batch []delivery, begin func(pgx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
@@ -27,6 +28,7 @@ func (s storage) store(ctx context.Context, batch []delivery, begin func(pgx.Tx)
 	if err != nil {
 		return err
 	}
+
 	var stored int64
 	err = pgx.BeginFunc(ctx, s.config.Database, func(tx pgx.Tx) error {
 		if err := begin(tx); err != nil {

@@ -45,13 +45,14 @@ func New(config Config) (*Writer, error) {
 	return &Writer{config: config, metrics: metrics}, nil
 }
 
-// Run writes entries and drops days older than the retention until ctx ends, and returns nil. It retries after every error, and logs an error
-// once for as long as its text does not change.
+// Run writes entries and drops days older than the retention until ctx ends, and returns nil. It retries after every
+// error, and logs an error once for as long as its text does not change.
 func (w *Writer) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	background.Go(func() { w.dropOldDays(ctx) })
 	background.Go(func() { w.observe(ctx) })
 	defer background.Wait()
+
 	for backOff := projector.NewBackOff(); ; {
 		began := time.Now()
 		err := w.runSession(ctx)
@@ -70,8 +71,8 @@ func (w *Writer) Run(ctx context.Context) error {
 // standbyInterval is how long the position must be unchanged before a standby writer resumes.
 const standbyInterval = 2 * time.Second
 
-// standBy waits while another writer stores entries. Two at a time would both be right, since the position admits one transaction after the
-// other, but one of them would read for nothing.
+// standBy waits while another writer stores entries. Two at a time would both be right, since the position admits one
+// transaction after the other, but one of them would read for nothing.
 func (w *Writer) standBy(ctx context.Context) {
 	for seen := (position{}); ; {
 		p, _, err := w.readPosition(ctx)

@@ -20,7 +20,8 @@ import (
 
 // Config configures a console.
 type Config struct {
-	// Source is the projection. Its pool needs one connection with the rights of callboard_projector; the console only reads.
+	// Source is the projection. Its pool needs one connection with the rights of callboard_projector; the console only
+	// reads.
 	Source status.Source
 
 	// Interval is the time between two samples of the lag. 0: 15 s.
@@ -57,8 +58,8 @@ func New(c Config) (*Console, error) {
 const (
 	sampleTimeout = 5 * time.Second
 
-	// maxReportAge is the age at which a report is read again although nobody opens the page: when a server fails, the page still shows
-	// what was before.
+	// maxReportAge is the age at which a report is read again although nobody opens the page: when a server fails, the
+	// page still shows what was before.
 	maxReportAge = 5 * time.Minute
 )
 

@@ -146,8 +146,8 @@ func newDeadLetterView(now time.Time, l deadletter.DeadLetter) deadLetterView {
 	return row
 }
 
-// conceal returns a text of a publisher as it is safe to show, without keys and signed links, which a publisher can have
-// sent. The command line shows it unchanged.
+// conceal returns a text of a publisher as it is safe to show, without keys and signed links, which a publisher can
+// have sent. The command line shows it unchanged.
 func conceal(text string) string {
 	text = deadletter.Legible([]byte(text))
 	text = regexp.MustCompile(`sk_phones_\w+`).ReplaceAllString(text, "sk_phones_(hidden)")

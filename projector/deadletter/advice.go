@@ -67,7 +67,8 @@ func adviceForObject(problem string) string {
 	return "The event's reference to the object store is not valid. " + publishAgain
 }
 
-// adviceForAudit is about audit entries. Readers do not keep entries that NATS has acknowledged, so they can't be sent again.
+// adviceForAudit is about audit entries. Readers do not keep entries that NATS has acknowledged, so they can't be
+// sent again.
 func adviceForAudit(reason string) string {
 	const notRetryable = " A retry is not possible. Save the data, which is the only copy of these entries, then drop the dead letter."
 	switch {

@@ -1,7 +1,9 @@
-// Package deadletter lists, shows, retries, drops and makes dead letters: messages that could not be applied, stored whole.
+// Package deadletter lists, shows, retries, drops and makes dead letters: messages that could not be applied, stored
+// whole.
 //
-// The package applies nothing. A skip makes a message a dead letter before it is applied. A retry publishes the message again, and the projector that owns the partition applies it at its
-// sequence in the stream. A dropped dead letter loses its headers and its data but not its row, so a replay knows that it was never applied.
+// The package applies nothing. A skip makes a message a dead letter before it is applied. A retry publishes the
+// message again, and the projector that owns the partition applies it at its sequence in the stream. A dropped dead
+// letter loses its headers and its data but not its row, so a replay knows that it was never applied.
 package deadletter
 
 import (
@@ -96,6 +98,7 @@ func Find(ctx context.Context, pool *pgxpool.Pool, id int64) (Detail, error) {
 	if err != nil {
 		return Detail{}, fmt.Errorf("dead letter: %w", err)
 	}
+
 	detail := Detail{DeadLetter: found.DeadLetter, RawHeader: found.RawHeader, Data: found.Data, Advice: Advice(found.DeadLetter)}
 	if header, err := nats.DecodeHeadersMsg(found.RawHeader); err == nil {
 		detail.Header = header

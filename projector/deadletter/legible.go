@@ -16,6 +16,8 @@ func Legible(data []byte) string {
 	if utf8.Valid(data) && json.Indent(&lines, data, "", "  ") == nil {
 		data = lines.Bytes()
 	}
+
+	// Bytes and characters that do not print are escaped.
 	var b strings.Builder
 	for len(data) > 0 {
 		r, size := utf8.DecodeRune(data)

@@ -33,8 +33,8 @@ type Result struct {
 	AlreadyResolved bool   `json:"alreadyResolved"`  // before the command
 }
 
-// Drop resolves dead letters as dropped and deletes their headers and data. If an id is unknown ([*UnknownError]), Drop drops none. A
-// dead letter that was resolved before stays as it is.
+// Drop resolves dead letters as dropped and deletes their headers and data. If an id is unknown ([*UnknownError]),
+// Drop drops none. A dead letter that was resolved before stays as it is.
 func Drop(ctx context.Context, pool *pgxpool.Pool, s Selection) ([]Result, error) {
 	var results []Result
 	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
@@ -45,6 +45,7 @@ func Drop(ctx context.Context, pool *pgxpool.Pool, s Selection) ([]Result, error
 		if err != nil {
 			return err
 		}
+
 		var ids []int64
 		for _, l := range list {
 			if l.State.Resolved() {
@@ -71,7 +72,8 @@ type selected struct {
 	NotRetryable NotRetryableReason // empty: it can be retried
 }
 
-// forUpdate locks the selected rows until the transaction ends, in the order in which projectors do, to avoid deadlocks.
+// forUpdate locks the selected rows until the transaction ends, in the order in which projectors do, to avoid
+// deadlocks.
 const forUpdate = "for update of d"
 
 // find executes select.sql. The error is an [*UnknownError] if an id is unknown.
@@ -83,6 +85,8 @@ func find(ctx context.Context, db interface {
 	if err != nil {
 		return nil, fmt.Errorf("select: %w", err)
 	}
+
+	// Every id that was asked for must be there.
 	found := make(map[int64]bool, len(list))
 	for _, l := range list {
 		found[l.ID] = true

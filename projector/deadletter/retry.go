@@ -79,15 +79,18 @@ type Retries struct {
 	NotRetryable    map[NotRetryableReason]int // how many of the open ones can't be retried
 }
 
-// tooLarge is why a dead letter is not published that is as large as the server's limit: the name of the dead letter makes it larger.
+// tooLarge is why a dead letter is not published that is as large as the server's limit: the name of the dead letter
+// makes it larger.
 const tooLarge = "the message exceeds max_payload of the NATS server: raise max_payload, then retry"
 
-// Retry publishes dead letters again, one after the other in the order of the stream, and does not wait for the projectors. If an id is
-// unknown ([*UnknownError]), or a dead letter that is named is of a stream or generation that can't be retried ([*NotRetryableError]), Retry
-// publishes nothing. After any other error, the retries that it returns were published.
+// Retry publishes dead letters again, one after the other in the order of the stream, and does not wait for the
+// projectors. If an id is unknown ([*UnknownError]), or a dead letter that is named is of a stream or generation that
+// can't be retried ([*NotRetryableError]), Retry publishes nothing. After any other error, the retries that it
+// returns were published.
 //
-// A message has no ID that could be taken in advance. Where two people retry at once, or again after an interruption, the stream can have two
-// messages of a dead letter. The first one that is applied resolves it, and the other one is stale.
+// A message has no ID that could be taken in advance. Where two people retry at once, or again after an interruption,
+// the stream can have two messages of a dead letter. The first one that is applied resolves it, and the other one is
+// stale.
 func (r Retrier) Retry(ctx context.Context, s Selection) (Retries, error) {
 	done := Retries{NotRetryable: make(map[NotRetryableReason]int)}
 	list, err := find(ctx, r.Pool, s, selectSQL)
@@ -107,6 +110,8 @@ func (r Retrier) Retry(ctx context.Context, s Selection) (Retries, error) {
 			done.NotRetryable[l.NotRetryable]++
 		}
 	}
+
+	// A dead letter that cannot be published stops those behind it only where it was named.
 	for i, id := range ids {
 		err := r.retry(ctx, id)
 		var notRetryable *NotRetryableError
@@ -125,8 +130,8 @@ func (r Retrier) Retry(ctx context.Context, s Selection) (Retries, error) {
 	return done, nil
 }
 
-// retry publishes a dead letter unless it was resolved meanwhile or its last retry is on its way to the projector. Only then it records the
-// retry: if it is interrupted in between, the next one publishes the message once more.
+// retry publishes a dead letter unless it was resolved meanwhile or its last retry is on its way to the projector.
+// Only then it records the retry: if it is interrupted in between, the next one publishes the message once more.
 func (r Retrier) retry(ctx context.Context, id int64) error {
 	k, err := r.read(ctx, id)
 	if err != nil || !k.Open || k.Published {
@@ -164,7 +169,8 @@ func (r Retrier) read(ctx context.Context, id int64) (k storedMessage, err error
 	return k, nil
 }
 
-// ackTimeout is how long an acknowledgement is waited for: long enough for a server that syncs every write to a busy disk.
+// ackTimeout is how long an acknowledgement is waited for: long enough for a server that syncs every write to a busy
+// disk.
 const ackTimeout = 10 * time.Second
 
 // publish publishes a dead letter and returns the sequence of the message.
@@ -175,6 +181,7 @@ func (r Retrier) publish(ctx context.Context, k storedMessage) (sequence int64, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 	defer cancel()
+
 	ack, err := r.JetStream.PublishMsg(ctx, m, jetstream.WithExpectStream(r.Stream))
 	if err != nil {
 		if denied := r.JetStream.Conn().LastError(); errors.Is(denied, nats.ErrPermissionViolation) {
@@ -185,8 +192,8 @@ func (r Retrier) publish(ctx context.Context, k storedMessage) (sequence int64, 
 	return int64(ack.Sequence), nil
 }
 
-// message returns the message to publish: subject, headers and data as they were, and the name of the dead letter. Headers that NATS acts
-// on are left out: they applied to the first publication.
+// message returns the message to publish: subject, headers and data as they were, and the name of the dead letter.
+// Headers that NATS acts on are left out: they applied to the first publication.
 func (k storedMessage) message() (m *nats.Msg, ok bool) {
 	subject, ok := events.PublishedSubject(k.Subject)
 	if !ok {

@@ -40,9 +40,9 @@ func (e *NotSkippedError) Error() string {
 	return fmt.Sprintf("partition %d: no message was skipped: %s", e.Partition, e.Reason)
 }
 
-// Skip makes the next message of a partition a dead letter: the first one above the position. Projectors that run or start, rebuilds, verify and
-// repair apply it as one, and neither decode it nor fetch its text. The error is a [*NotSkippedError] where there is none, or the position moved
-// meanwhile.
+// Skip makes the next message of a partition a dead letter: the first one above the position. Projectors that run or
+// start, rebuilds, verify and repair apply it as one, and neither decode it nor fetch its text. The error is a
+// [*NotSkippedError] where there is none, or the position moved meanwhile.
 func Skip(ctx context.Context, pool *pgxpool.Pool, js jetstream.JetStream, stream string, partition int) (Skipped, error) {
 	source, err := ingest.OpenSource(ctx, js, stream)
 	if err != nil {

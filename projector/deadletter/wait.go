@@ -17,8 +17,8 @@ var resolvedSQL string
 // pollInterval is well below a projector's tick.
 const pollInterval = 100 * time.Millisecond
 
-// Wait waits until dead letters that were published again are decided, or for a timeout, and returns what became of each,
-// ordered by id. It calls onProgress after every look with the number of decided ones.
+// Wait waits until dead letters that were published again are decided, or for a timeout, and returns what became of
+// each, ordered by id. It calls onProgress after every look with the number of decided ones.
 func Wait(
 	ctx context.Context, pool *pgxpool.Pool, ids []int64, timeout time.Duration, onProgress func(done int),
 ) (results []Result, err error) {

@@ -15,7 +15,8 @@ import (
 //go:embed last_watermark.sql
 var lastWatermarkSQL string
 
-// maxClockAge is the age of the newest clock message from which on something is wrong: ten seconds more than the longest interval between two.
+// maxClockAge is the age of the newest clock message from which on something is wrong: ten seconds more than the
+// longest interval between two.
 const maxClockAge = 70 * time.Second
 
 // readClock reads what the stream says about clock messages.

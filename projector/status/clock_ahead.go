@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// maxClockAhead is how far the stream's clock may be ahead of this host's. Both differ a little on hosts that are synchronized.
+	// maxClockAhead is how far the stream's clock may be ahead of this host's. Both differ a little on hosts that are
+	// synchronized.
 	maxClockAhead = 10 * time.Second
 	// maxWatermarkAhead is how far a watermark may be ahead of this host's clock.
 	maxWatermarkAhead = 5 * time.Second

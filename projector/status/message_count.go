@@ -39,8 +39,8 @@ func Total(list []MessageCount) (sum MessageCount) {
 	return sum
 }
 
-// byEntity sums the partitions' counts up, in the order of [events.Entities] with unknown ones last. It returns nil without a
-// position.
+// byEntity sums the partitions' counts up, in the order of [events.Entities] with unknown ones last. It returns nil
+// without a position.
 func byEntity(partitions []Partition) []MessageCount {
 	var sums []MessageCount
 	for _, p := range partitions {
@@ -56,6 +56,7 @@ func byEntity(partitions []Partition) []MessageCount {
 			sums[i] = sums[i].plus(c)
 		}
 	}
+
 	slices.SortFunc(sums, func(a, b MessageCount) int {
 		return cmp.Or(cmp.Compare(entityOrder(a.Entity), entityOrder(b.Entity)), cmp.Compare(a.Entity, b.Entity))
 	})

@@ -27,7 +27,8 @@ type Partition struct {
 	StopReason string  `json:"stopReason,omitempty"`
 	StopDetail string  `json:"stopDetail,omitempty"` // what happened, and what to do
 
-	// Messages is the number of messages in the stream up to the position. It is null in a stopped partition, and in one without a position.
+	// Messages is the number of messages in the stream up to the position. It is null in a stopped partition, and in one
+	// without a position.
 	Messages      *int64         `json:"messages"`
 	Read          *int64         `json:"read"`    // according to the message accounting; null without a position
 	Missing       int64          `json:"missing"` // Messages - Read; any other value than 0 is a defect
@@ -52,6 +53,8 @@ func (p Partition) problems() []string {
 		list = append(list, fmt.Sprintf("partition %d: the watermark is %s ahead of this host's clock: rows that change until then get its time",
 			p.Partition, seconds(p.WatermarkAheadSeconds)))
 	}
+
+	// The message accounting: as many messages as the stream has, and each with an outcome.
 	switch {
 	case p.Missing == 1:
 		list = append(list, fmt.Sprintf("partition %d: 1 message up to the position is missing in the message accounting: run 'callboard rebuild'", p.Partition))
@@ -75,8 +78,8 @@ const (
 	measureInterval = 250 * time.Millisecond
 )
 
-// measure reads the stream. If the message accounting disagrees it measures again, because a replica that answers can lag behind the
-// position for a moment.
+// measure reads the stream. If the message accounting disagrees it measures again, because a replica that answers can
+// lag behind the position for a moment.
 func (p *Partition) measure(ctx context.Context, js jetstream.JetStream, stream jetstream.Stream, now time.Time) error {
 	for n := range maxMeasurements {
 		if n > 0 {
@@ -107,6 +110,7 @@ func (p *Partition) measureOnce(ctx context.Context, js jetstream.JetStream, str
 	if err != nil {
 		return fmt.Errorf("head: %w", err)
 	}
+
 	c, err := countMessages(ctx, stream, filter, p.Position)
 	if err != nil {
 		return err
@@ -116,6 +120,8 @@ func (p *Partition) measureOnce(ctx context.Context, js jetstream.JetStream, str
 		return nil
 	}
 	p.LagEvents = c.above
+
+	// The age of the oldest message above the position.
 	next, err := events.NextMessage(ctx, js, name, p.Position+1, filter)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil // a replica that lags has answered
@@ -149,10 +155,10 @@ func (c counts) closest(read int64) int64 { return max(c.low, min(read, c.high))
 // maxRounds limits the pairs of requests of countMessages.
 const maxRounds = 10
 
-// countMessages counts a partition's messages. The server counts only messages from a sequence on, and events can arrive between two
-// requests, but only above the position. So the count of all messages minus a later count of those above the position is not too high,
-// and minus an earlier count it is not too low. If no event arrives between, both are equal. All requests use one consumer, since
-// another one can be on a server that has stored less.
+// countMessages counts a partition's messages. The server counts only messages from a sequence on, and events can
+// arrive between two requests, but only above the position. So the count of all messages minus a later count of those
+// above the position is not too high, and minus an earlier count it is not too low. If no event arrives between, both
+// are equal. All requests use one consumer, since another one can be on a server that has stored less.
 func countMessages(ctx context.Context, stream jetstream.Stream, filter string, position uint64) (counts, error) {
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		FilterSubject:     filter,
@@ -164,6 +170,8 @@ func countMessages(ctx context.Context, stream jetstream.Stream, filter string, 
 	if err != nil {
 		return counts{}, fmt.Errorf("count messages: %w", err)
 	}
+
+	// low and high approach each other until they are equal.
 	name, all := consumer.CachedInfo().Name, consumer.CachedInfo().NumPending
 	c := counts{high: int64(position)}
 	for range maxRounds {
@@ -180,6 +188,7 @@ func countMessages(ctx context.Context, stream jetstream.Stream, filter string, 
 			break
 		}
 	}
+
 	if err := stream.DeleteConsumer(ctx, name); err != nil {
 		return c, fmt.Errorf("count messages: %w", err)
 	}

@@ -38,8 +38,8 @@ const AuditLogMissing = "AUDIT_LOG_MISSING"
 // lookupTimeout is short: NATS does not answer where the user may not ask.
 const lookupTimeout = 2 * time.Second
 
-// journalProblem returns what is wrong with the stream of key revocations and expiries, or an empty text. It returns no error: the
-// report must not depend on it.
+// journalProblem returns what is wrong with the stream of key revocations and expiries, or an empty text. It returns
+// no error: the report must not depend on it.
 func journalProblem(ctx context.Context, js jetstream.JetStream) string {
 	err := lookUp(ctx, js, events.KeyStream)
 	switch {

@@ -1,8 +1,9 @@
-// Package status reports the position, the lag and the owner of every partition, and checks the message accounting against the stream.
+// Package status reports the position, the lag and the owner of every partition, and checks the message accounting
+// against the stream.
 //
-// It reads the tables first and the stream after them, so a lag is never too low. Where the stream can't be read, the report has what the tables
-// say, and the reason. The head of a partition is the sequence of its last
-// message. The server counts messages for a short-lived consumer. A partition with messages costs five or six requests.
+// It reads the tables first and the stream after them, so a lag is never too low. Where the stream can't be read, the
+// report has what the tables say, and the reason. The head of a partition is the sequence of its last message. The
+// server counts messages for a short-lived consumer. A partition with messages costs five or six requests.
 package status
 
 import (
@@ -38,8 +39,8 @@ type Report struct {
 	Messages uint64    `json:"messages"` // in the stream, without clock messages
 	Time     time.Time `json:"time"`     // of the stream's server; with a StreamProblem it can be that of this host
 
-	// StreamProblem is why the stream was not read, or not completely; empty: it was. The report has what the tables say, then. What the stream
-	// says is 0, null or missing, or as it was up to the problem.
+	// StreamProblem is why the stream was not read, or not completely; empty: it was. The report has what the tables
+	// say, then. What the stream says is 0, null or missing, or as it was up to the problem.
 	StreamProblem string `json:"streamProblem,omitempty"`
 
 	ClockAgeSeconds *float64 `json:"clockAgeSeconds"` // of the newest clock message; null: there is none
@@ -175,6 +176,7 @@ func (s Source) addStops(ctx context.Context, report *Report, stream ingest.Sour
 	if err != nil {
 		return err
 	}
+
 	var failed error
 	for i := range report.Partitions {
 		p := &report.Partitions[i]
@@ -204,8 +206,8 @@ func (s Source) stream(ctx context.Context) (ingest.Source, error) {
 	return ingest.OpenSource(ctx, s.JetStream, s.Stream)
 }
 
-// registeredPartitions returns the number of partitions that the stream had when a projector first read it. It is 0 if no projector
-// has, and in a database that is not migrated.
+// registeredPartitions returns the number of partitions that the stream had when a projector first read it. It is 0
+// if no projector has, and in a database that is not migrated.
 func (s Source) registeredPartitions(ctx context.Context, stream ingest.Source) (int, error) {
 	if err := schema.CheckMigrated(ctx, s.Pool); errors.Is(err, schema.ErrNotMigrated) {
 		return 0, nil
@@ -223,6 +225,8 @@ func (s Source) readTables(ctx context.Context, report *Report) (t tables, err e
 	if err := report.readDeadLetters(ctx, s.Pool); err != nil {
 		return t, err
 	}
+
+	// A database that is not migrated lacks some of the tables.
 	err = schema.CheckMigrated(ctx, s.Pool)
 	if report.Migrated = err == nil; err != nil && !errors.Is(err, schema.ErrNotMigrated) {
 		return t, err
@@ -235,6 +239,7 @@ func (s Source) readTables(ctx context.Context, report *Report) (t tables, err e
 			return t, fmt.Errorf("last watermark: %w", err)
 		}
 	}
+
 	if err := report.Server.read(ctx, s.Pool); err != nil {
 		return t, err
 	}
@@ -277,6 +282,7 @@ func (r Report) Problems() []string {
 			list = append(list, problem)
 		}
 	}
+
 	list = append(list, r.clockProblems()...)
 	list = append(list, r.ClockAhead.problems()...)
 	for _, p := range r.Partitions {

@@ -46,8 +46,8 @@ type position struct {
 	MessageCounts []MessageCount // by entity
 }
 
-// stop returns why the partition is stopped, or nil. registered is the number of partitions that the stream had when a projector first
-// read it; 0: none has.
+// stop returns why the partition is stopped, or nil. registered is the number of partitions that the stream had when
+// a projector first read it; 0: none has.
 func (p position) stop(ctx context.Context, stream ingest.Source, registered int) (*ingest.StopError, error) {
 	err := stream.CheckPosition(ctx, store.Position{
 		Stream: p.Stream, Sequence: uint64(p.Sequence),
@@ -79,8 +79,8 @@ func readPositions(ctx context.Context, pool *pgxpool.Pool) (map[int]position, e
 // ErrOtherStream says that the tables hold events of another stream.
 var ErrOtherStream = errors.New("the tables hold events of another stream")
 
-// MinPosition returns the sequence up to which the events of every partition are applied, 0 while a partition has no position. The
-// error is [ErrOtherStream] if a position belongs to another stream.
+// MinPosition returns the sequence up to which the events of every partition are applied, 0 while a partition has no
+// position. The error is [ErrOtherStream] if a position belongs to another stream.
 func MinPosition(ctx context.Context, pool *pgxpool.Pool, info *jetstream.StreamInfo) (uint64, error) {
 	partitions, err := events.Partitions(info.Config)
 	if err != nil {
@@ -93,6 +93,7 @@ func MinPosition(ctx context.Context, pool *pgxpool.Pool, info *jetstream.Stream
 	if err != nil {
 		return 0, err
 	}
+
 	err = pool.QueryRow(ctx, minPositionSQL, stream).Scan(&count, &sequence, &other)
 	switch {
 	case err != nil:

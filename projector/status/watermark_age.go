@@ -14,8 +14,8 @@ const oldestWatermarkSQL = `
 	from projection.position
 	having count(*) > 0`
 
-// OldestWatermarkAge returns how far the watermark that is furthest behind is behind the database's clock. It is one small
-// statement and does not read the stream. The error is pgx.ErrNoRows where no partition has a position.
+// OldestWatermarkAge returns how far the watermark that is furthest behind is behind the database's clock. It is one
+// small statement and does not read the stream. The error is pgx.ErrNoRows where no partition has a position.
 func OldestWatermarkAge(ctx context.Context, pool *pgxpool.Pool) (time.Duration, error) {
 	var seconds float64
 	if err := pool.QueryRow(ctx, oldestWatermarkSQL).Scan(&seconds); err != nil {

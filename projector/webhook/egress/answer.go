@@ -56,6 +56,7 @@ func readAnswer(response *http.Response) Answer {
 		return Answer{Class: Other, Err: fmt.Errorf("the endpoint answered with status %03d, which ends no request", status)}
 	}
 	a := Answer{Status: status, Class: strconv.Itoa(status/100) + "xx"}
+
 	body := io.LimitReader(response.Body, maxBodyBytes+1)
 	if a.Delivered() {
 		_, _ = io.Copy(io.Discard, body)

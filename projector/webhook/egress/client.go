@@ -118,6 +118,8 @@ func (c *Client) dialTLS(ctx context.Context, network, address string) (net.Conn
 	if err != nil {
 		return nil, err
 	}
+
+	// The name is verified, not the address.
 	settings := c.tls.Clone()
 	settings.ServerName = host
 	secured := tls.Client(connection, settings)

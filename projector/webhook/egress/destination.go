@@ -36,6 +36,8 @@ func (c *Client) CheckURL(raw string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
+	// The canonical form.
 	if u.Host = host; port != httpsPort {
 		u.Host += ":" + strconv.Itoa(int(port))
 	}

@@ -107,6 +107,7 @@ func (r *Registry) Activate(ctx context.Context, id uuid.UUID, o Origin) error {
 		if _, err := tx.Exec(ctx, deleteEarlierSQL, id, o.Stream, int64(o.Sequence)); err != nil {
 			return fmt.Errorf("delete deliveries of earlier events: %w", err)
 		}
+
 		tag, err := tx.Exec(ctx, activateSQL, id, o.Stream, int64(o.Sequence))
 		switch {
 		case err != nil:
@@ -114,6 +115,7 @@ func (r *Registry) Activate(ctx context.Context, id uuid.UUID, o Origin) error {
 		case tag.RowsAffected() == 0:
 			return errNotAdding
 		}
+
 		if _, err := tx.Exec(ctx, raiseFloorSQL, id, o.Stream, int64(o.Sequence), o.Partitions); err != nil {
 			return fmt.Errorf("raise the floor of notices: %w", err)
 		}

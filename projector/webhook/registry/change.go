@@ -219,6 +219,7 @@ func (r *Registry) SkipAndResume(ctx context.Context, id uuid.UUID, onSkipped fu
 				return interrupted(id)
 			case Paused, Disabled, Removed: // a removed one is refused before
 			}
+
 			n, err := skip(ctx, tx, id)
 			if err != nil {
 				return err
@@ -261,6 +262,8 @@ func (r *Registry) Remove(ctx context.Context, id uuid.UUID, onSkipped func(tota
 		after.State, after.Reason = Removed, nil
 		return r.record(ctx, tx, "remove", id, before.audited(), after.audited())
 	})
+
+	// Skipping follows in transactions of their own: what waits can be much.
 	for n := int64(skipSlice); err == nil && n == skipSlice; {
 		err = r.inTx(ctx, func(tx pgx.Tx) (err error) {
 			if _, err = lock(ctx, tx, id); err != nil { // senders lock endpoints before deliveries, too
@@ -293,6 +296,7 @@ func (r *Registry) Rotate(ctx context.Context, id uuid.UUID, overlap time.Durati
 	if overlap < 0 || overlap > maxOverlap {
 		return webhook.Secret{}, &InvalidError{fmt.Sprintf("the overlap must be from 0s to %gh", maxOverlap.Hours())}
 	}
+
 	plain, secret := webhook.NewSecret(), uuid.New()
 	sealed := v.Seal(id, secret, []byte(plain.Reveal()))
 	err := r.change(ctx, id, func(tx pgx.Tx, _ settings) error {

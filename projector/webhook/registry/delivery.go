@@ -158,6 +158,7 @@ func (r *Registry) redeliver(ctx context.Context, tx pgx.Tx, ids []int64) error 
 	case len(removed) > 0:
 		return stateError(removed[0], Removed, "nothing is sent to it any more")
 	}
+
 	rows, _ = tx.Query(ctx, redeliverSQL, ids, r.by)
 	unknown, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	switch {
@@ -186,8 +187,8 @@ var (
 	replaySQL string
 )
 
-// recordedSinceSQL returns when the last endpoint was added before which there was none. From the first endpoint on, until
-// the last one is removed, notices are recorded.
+// recordedSinceSQL returns when the last endpoint was added before which there was none. From the first endpoint on,
+// until the last one is removed, notices are recorded.
 const recordedSinceSQL = `
 	select max(e.created_at)
 	from webhook.endpoint e
@@ -209,6 +210,7 @@ func (r *Registry) Replay(ctx context.Context, p Replay, dryRun bool) (count int
 		if err := p.checkKept(ctx, tx); err != nil {
 			return err
 		}
+
 		systems, err := coveredSystems(ctx, tx, before.Target)
 		if err != nil {
 			return err

@@ -78,6 +78,7 @@ func (r *Registry) awaitTrial(ctx context.Context, id uuid.UUID, onWait func()) 
 		_, deleteErr := r.pool.Exec(ctx, deleteTrialSQL, id)
 		err = errors.Join(err, deleteErr)
 	}()
+
 	deadline := time.Now().Add(trialTimeout)
 	poll := time.NewTicker(trialInterval)
 	defer poll.Stop()

@@ -137,6 +137,7 @@ func (d *dispatcher) readDue(ctx context.Context, asked []*endpoint, most int) (
 			unfinished = append(unfinished, id)
 		}
 	}
+
 	rows, _ := d.conn.Query(ctx, dueSQL, ids, busy, most, unfinished, uuid.Nil)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (next delivery, err error) {
 		var endpoint uuid.UUID

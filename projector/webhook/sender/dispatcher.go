@@ -222,6 +222,7 @@ func (d *dispatcher) lease(ctx context.Context, all bool) error {
 	leased := time.Now().Add(leaseTime)
 	rows, _ := d.conn.Query(ctx, leaseSQL, d.hinted, all, max(d.share-d.sending(), 0), leaseTime)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+
 	for _, id := range ids {
 		if d.endpoints[id] == nil {
 			d.endpoints[id] = &endpoint{id: id, busy: make(map[int64]struct{})}
@@ -250,6 +251,8 @@ func (d *dispatcher) keepLeases(ctx context.Context) error {
 	if err := d.conn.QueryRow(ctx, shareSQL, leaseTime).Scan(&d.share); err != nil {
 		return err
 	}
+
+	// An endpoint beyond the share starts nothing more, and is left when its requests have ended.
 	var renewed, left []uuid.UUID
 	now := time.Now()
 	excess := d.sending() - d.share
@@ -258,6 +261,7 @@ func (d *dispatcher) keepLeases(ctx context.Context) error {
 			e.leaving = true
 			excess--
 		}
+
 		switch idle := len(e.busy) == 0; {
 		case idle && e.leaving:
 			left = append(left, id)
@@ -270,6 +274,7 @@ func (d *dispatcher) keepLeases(ctx context.Context) error {
 		}
 		e.more = true
 	}
+
 	if _, err := d.setLeases(ctx, left, 0); err != nil {
 		return err
 	}

@@ -78,6 +78,8 @@ func (f *fanOut) step(ctx context.Context) (fanOutResult, error) {
 	if err != nil {
 		return fanOutResult{}, err
 	}
+
+	// Where readers use other databases, or rows are on nodes, notices wait until all of them have the rows.
 	var released []Position
 	gated := nodes || f.gate != nil
 	if gated {
@@ -89,6 +91,7 @@ func (f *fanOut) step(ctx context.Context) (fanOutResult, error) {
 			return fanOutResult{}, err
 		}
 	}
+
 	var result fanOutResult
 	err = pgx.BeginFunc(ctx, f.database, func(tx pgx.Tx) (err error) {
 		cursors, err := lockCursors(ctx, tx, released, gated)
@@ -138,8 +141,8 @@ type span struct {
 	systems []uuid.UUID // of the notices
 }
 
-// beginSQL excludes changes of endpoints. Nothing waits until a step is on disk: a crash that loses it loses cursors and
-// deliveries together, and no outcome, since that commit comes later and waits.
+// beginSQL excludes changes of endpoints. Nothing waits until a step is on disk: a crash that loses it loses cursors
+// and deliveries together, and no outcome, since that commit comes later and waits.
 const beginSQL = "select pg_advisory_xact_lock_shared($1, $2), set_config('synchronous_commit', 'off', true)"
 
 // lockCursors returns the cursors that have released notices above them, in one round trip. It leaves out those that
@@ -252,6 +255,8 @@ func readPositions(ctx context.Context, db querier) (map[Position]int64, error) 
 	if !errors.As(err, &refused) {
 		return all, err
 	}
+
+	// PostgreSQL refused the statement.
 	clear(all)
 	if refused.Code == pgerrcode.UndefinedTable || refused.Code == pgerrcode.InvalidSchemaName {
 		return all, nil // no projection yet, or one that is being replaced
@@ -260,6 +265,8 @@ func readPositions(ctx context.Context, db querier) (map[Position]int64, error) 
 	if nodesErr != nil || !nodes {
 		return all, errors.Join(err, nodesErr)
 	}
+
+	// A node does not answer: the partitions of the other ones are asked one by one.
 	var partitions int16
 	if err := db.QueryRow(ctx, partitionsSQL).Scan(&partitions); err != nil {
 		return all, err

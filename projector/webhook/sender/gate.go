@@ -209,6 +209,8 @@ func (g *Gate) resolve(ctx context.Context) {
 		g.config.Log.Error().Err(err).Msg("reading the readers' databases failed")
 		return
 	}
+
+	// Servers that are known stay; the connection of each other one ends with its last question.
 	var list []*server
 	for _, config := range databases {
 		for _, h := range hosts(config) {
@@ -256,6 +258,7 @@ func (g *Gate) serversOf(ctx context.Context, host *pgx.ConnConfig) (list []*ser
 		}
 		addresses = []string{host.Host} // the query fails, and holds notices
 	}
+
 	for _, address := range addresses {
 		config := host.Copy()
 		if !strings.HasPrefix(host.Host, "/") {

@@ -54,6 +54,8 @@ func (h *health) fail(delivery int64, probe bool, at time.Time, retryAfter time.
 	if len(h.failed) < deliveriesToOpen && !slices.Contains(h.failed, delivery) {
 		h.failed = append(h.failed, delivery)
 	}
+
+	// When the next probe is, if the breaker is open.
 	failedAt, next := &at, h.probeAt
 	switch {
 	case next == nil && h.failures >= failuresToOpen && len(h.failed) == deliveriesToOpen:

@@ -166,6 +166,7 @@ func (d *dispatcher) lockEndpoints(ctx context.Context, tx pgx.Tx, batch []outco
 	for i, o := range batch {
 		ids[i] = o.endpoint.id
 	}
+
 	locked := make(map[*endpoint]*health)
 	var id uuid.UUID
 	var h health

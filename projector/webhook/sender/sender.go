@@ -93,6 +93,8 @@ func (s *Sender) Run(ctx context.Context) error {
 	if err := s.subscribe(ctx); err != nil {
 		return err
 	}
+
+	// The actors beside the dispatcher end before this function does, and the tests of endpoints after them.
 	var actors sync.WaitGroup
 	defer s.trials.Wait()
 	defer actors.Wait()
@@ -111,6 +113,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	} {
 		actors.Go(func() { s.repeat(ctx, a.what, a.interval, a.wake, a.do) })
 	}
+
 	newDispatcher(s).run(ctx)
 	s.config.Log.Info().Msg("webhook sender stopped")
 	return nil

@@ -39,6 +39,8 @@ func (s *Sender) maintainDays(ctx context.Context) error {
 			return err
 		}
 	}
+
+	// What is older than the history: waiting deliveries are skipped, and finished ones, notices and attempts are dropped.
 	first := now.AddDate(0, 0, -s.config.Days).Truncate(24 * time.Hour)
 	if err := s.expire(ctx, first); err != nil {
 		return err
@@ -134,6 +136,8 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		held:      gauge("held_seconds", "For how long the oldest notice waits for the databases of readers."),
 		endpoints: gauges("endpoints", "Endpoints, by state.", "state"),
 	}
+
+	// A counter that never counted is exported as 0.
 	for _, result := range []string{delivered, dead, "skipped"} {
 		m.deliveries.WithLabelValues(result)
 	}
@@ -161,6 +165,7 @@ func (m *metrics) setEndpoints(endpoints map[uuid.UUID]*endpoint) {
 			leases++
 		}
 	}
+
 	for state, n := range count {
 		m.breakers.WithLabelValues(state).Set(float64(n))
 	}
@@ -185,6 +190,7 @@ func (s *Sender) measure(ctx context.Context) error {
 	for state, n := range map[string]int64{"adding": adding, "active": active, "paused": paused, "disabled": stopped} {
 		s.metrics.endpoints.WithLabelValues(state).Set(float64(n))
 	}
+
 	since, err := newFanOut(s.config.Database, nil).heldSince(ctx)
 	if err != nil {
 		return err
