@@ -83,18 +83,12 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("projector: %w", err)
 	}
-	auditWriter, err := audit.New(audit.Config{
+	auditWriter := audit.New(audit.Config{
 		JetStream: nats.JetStream, Database: pools.audit, Retention: c.AuditDays, Log: c.Log, Metrics: registry,
 	})
-	if err != nil {
-		return fmt.Errorf("audit: %w", err)
-	}
-	page, err := console.New(console.Config{Source: status.Source{
+	page := console.New(console.Config{Source: status.Source{
 		JetStream: nats.JetStream, Stream: c.Stream, Pool: pools.console, Definition: schema.Definition(),
 	}})
-	if err != nil {
-		return fmt.Errorf("console: %w", err)
-	}
 
 	stack, ctx := run.NewStack(ctx)
 	stack.Go(ctx, "nats", nats.Run)

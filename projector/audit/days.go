@@ -2,32 +2,28 @@ package audit
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"time"
 
 	"callboard/projector"
 )
 
-var (
-	//go:embed open_day.sql
-	openDaySQL string
-
-	//go:embed drop_days.sql
-	dropDaysSQL string
+const (
+	openDaySQL  = "select access.open_audit_day($1)"
+	dropDaysSQL = "select access.drop_audit_before($1)"
 )
 
 // openDays returns the entries whose day has a partition. It creates the partitions of days that it has not seen. If
 // a day cannot be opened, the deliveries of its entries get the reason.
-func (s storage) openDays(ctx context.Context, entries []entry) ([]entry, error) {
+func (s *session) openDays(ctx context.Context, entries []entry) ([]entry, error) {
 	storable := make([]entry, 0, len(entries))
 	closed := make(map[time.Time]bool)
 	for _, e := range entries {
 		day := dayOf(e.At)
 		if !s.opened[day] && !closed[day] {
-			open, err := s.openDay(ctx, day)
-			if err != nil {
-				return nil, err
+			var open bool
+			if err := s.config.Database.QueryRow(ctx, openDaySQL, day).Scan(&open); err != nil {
+				return nil, fmt.Errorf("open day: %w", err)
 			}
 			s.opened[day], closed[day] = open, !open
 		}
@@ -39,13 +35,6 @@ func (s storage) openDays(ctx context.Context, entries []entry) ([]entry, error)
 		storable = append(storable, e)
 	}
 	return storable, nil
-}
-
-func (s storage) openDay(ctx context.Context, day time.Time) (open bool, err error) {
-	if err := s.config.Database.QueryRow(ctx, openDaySQL, day).Scan(&open); err != nil {
-		return false, fmt.Errorf("open day: %w", err)
-	}
-	return open, nil
 }
 
 // dayOf returns the beginning of the UTC day of an instant.

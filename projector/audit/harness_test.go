@@ -64,11 +64,7 @@ func (h *harness) start(change ...func(*writer.Config)) (stop func()) {
 	for _, apply := range change {
 		apply(&config)
 	}
-	w, err := writer.New(config)
-	if err != nil {
-		h.Fatal(err)
-	}
-	return h.Run(w.Run)
+	return h.Run(writer.New(config).Run)
 }
 
 // publish publishes entries as one message.

@@ -92,3 +92,20 @@ func column[T any](entries []entry, value func(entry) T) []T {
 	}
 	return values
 }
+
+//go:embed insert_dead_letter.sql
+var insertDeadLetterSQL string
+
+func insertDeadLetters(ctx context.Context, tx pgx.Tx, batch []delivery) error {
+	for _, d := range batch {
+		if d.reason == "" {
+			continue
+		}
+		_, err := tx.Exec(ctx, insertDeadLetterSQL, int64(d.meta.Sequence.Stream), d.Subject(),
+			store.EncodeHeader(d.Headers()), d.Data(), d.reason, d.meta.Timestamp)
+		if err != nil {
+			return fmt.Errorf("dead letter: %w", err)
+		}
+	}
+	return nil
+}

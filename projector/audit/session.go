@@ -30,10 +30,11 @@ const (
 
 // session is the work of a writer on the stream between two errors.
 type session struct {
-	storage
+	*Writer
 	consumer  jetstream.Consumer
 	delivered uint64 // messages of the consumer
 	position  position
+	opened    map[time.Time]bool // days that have a partition
 }
 
 // runSession stores entries until ctx ends, nothing arrives for a while, or something fails. The error is errMoved if
@@ -43,7 +44,7 @@ func (w *Writer) runSession(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := &session{storage: newStorage(w), position: position}
+	s := &session{Writer: w, position: position, opened: make(map[time.Time]bool)}
 	if s.consumer, err = stream.CreateConsumer(ctx, consumerFrom(position)); err != nil {
 		return fmt.Errorf("consumer of stream %s: %w", events.AuditStream, err)
 	}
@@ -130,22 +131,46 @@ func (s *session) storeInBatches(ctx context.Context, messages []jetstream.Msg) 
 	return nil
 }
 
-// storeBatch stores a batch and the new position. The position moves first, so that a second writer does nothing.
+// storeBatch stores a batch in one transaction: the new position, the entries, and dead letters of what can't be stored.
+// The position moves first, so that a second writer does nothing.
 func (s *session) storeBatch(ctx context.Context, batch []delivery) error {
 	for _, d := range batch {
 		if s.delivered++; d.meta.Sequence.Consumer != s.delivered {
 			return fmt.Errorf("the delivery of message %d was interrupted", s.position.sequence+1)
 		}
 	}
-
-	last := batch[len(batch)-1].meta
-	next := position{last.Sequence.Stream, last.Timestamp.Truncate(time.Microsecond)}
-	err := s.store(ctx, batch, func(tx pgx.Tx) error { return movePosition(ctx, tx, s.position, next) })
+	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+	defer cancel()
+	entries, err := s.openDays(ctx, entriesOf(batch))
 	if err != nil {
 		return err
 	}
+
+	last := batch[len(batch)-1].meta
+	next := position{last.Sequence.Stream, last.Timestamp.Truncate(time.Microsecond)}
+	var stored int64
+	err = pgx.BeginFunc(ctx, s.config.Database, func(tx pgx.Tx) error {
+		if err := movePosition(ctx, tx, s.position, next); err != nil {
+			return err
+		}
+		if stored, err = insert(ctx, tx, entries); err != nil {
+			return err
+		}
+		return insertDeadLetters(ctx, tx, batch)
+	})
+	if err != nil {
+		return err
+	}
+
+	s.metrics.stored.Add(float64(stored))
 	s.noteSuccess()
 	s.noteLost(batch)
+	for _, d := range batch {
+		if d.reason != "" {
+			s.config.Log.Error().Uint64("sequence", d.meta.Sequence.Stream).Str("reason", d.reason).
+				Msg("audit message became a dead letter")
+		}
+	}
 	s.position = next
 	return nil
 }

@@ -3,13 +3,13 @@ package audit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/rs/zerolog"
 
 	"callboard/projector"
@@ -33,16 +33,12 @@ type Writer struct {
 	lastError string // the text of the latest error; empty after a success
 }
 
-// New returns a writer and registers its metrics with config.Metrics.
-func New(config Config) (*Writer, error) {
+// New returns a writer. It registers its metrics with config.Metrics, and panics if they are registered already.
+func New(config Config) *Writer {
 	if config.Retention == 0 {
 		config.Retention = defaultRetention
 	}
-	metrics := newMetrics()
-	if err := metrics.register(config.Metrics); err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
-	}
-	return &Writer{config: config, metrics: metrics}, nil
+	return &Writer{config: config, metrics: newMetrics(config.Metrics)}
 }
 
 // Run writes entries and drops days older than the retention until ctx ends, and returns nil. It retries after every
@@ -100,33 +96,23 @@ func (w *Writer) noteSuccess() {
 }
 
 type metrics struct {
-	stored      prometheus.Counter
-	batches     prometheus.Counter
-	failures    prometheus.Counter
-	deadLetters prometheus.Counter
-	dropped     prometheus.Counter
-	lost        prometheus.Counter
-	pending     prometheus.Gauge
+	stored, failures, dropped, lost prometheus.Counter
+	pending                         prometheus.Gauge
 }
 
-func newMetrics() *metrics {
+func newMetrics(registry prometheus.Registerer) *metrics {
+	const prefix = "callboard_projector_audit_"
+	factory := promauto.With(registry)
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "callboard_projector_audit_" + name, Help: help})
+		return factory.NewCounter(prometheus.CounterOpts{Name: prefix + name, Help: help})
 	}
 	return &metrics{
-		stored:      counter("stored_total", "Audit entries stored."),
-		batches:     counter("batches_total", "Transactions that stored audit entries."),
-		failures:    counter("failures_total", "Failed attempts to store audit entries or to drop old days."),
-		deadLetters: counter("dead_letters_total", "Audit messages that became dead letters."),
-		dropped:     counter("days_dropped_total", "Days of the audit that were dropped."),
-		lost:        counter("lost_messages_total", "Audit messages that the stream dropped before their entries were stored."),
-		pending: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "callboard_projector_audit_pending", Help: "Audit messages that the stream holds and no projector has stored.",
+		stored:   counter("stored_total", "Audit entries stored."),
+		failures: counter("failures_total", "Failed attempts to store audit entries or to drop old days."),
+		dropped:  counter("days_dropped_total", "Days of the audit that were dropped."),
+		lost:     counter("lost_messages_total", "Audit messages that the stream dropped before their entries were stored."),
+		pending: factory.NewGauge(prometheus.GaugeOpts{
+			Name: prefix + "pending", Help: "Audit messages that the stream holds and no projector has stored.",
 		}),
 	}
-}
-
-func (m *metrics) register(registry prometheus.Registerer) error {
-	return errors.Join(registry.Register(m.stored), registry.Register(m.batches), registry.Register(m.failures),
-		registry.Register(m.deadLetters), registry.Register(m.dropped), registry.Register(m.lost), registry.Register(m.pending))
 }

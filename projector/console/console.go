@@ -9,6 +9,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"html/template"
@@ -40,19 +41,9 @@ type Console struct {
 const defaultInterval = 15 * time.Second
 
 // New returns a console that takes no samples before [Console.Run].
-func New(c Config) (*Console, error) {
-	if c.Interval == 0 {
-		c.Interval = defaultInterval
-	}
-	assets, err := loadAssets()
-	if err != nil {
-		return nil, err
-	}
-	page, err := parsePage()
-	if err != nil {
-		return nil, err
-	}
-	return &Console{config: c, page: page, assets: assets, cache: cache{source: c.Source}}, nil
+func New(c Config) *Console {
+	c.Interval = cmp.Or(c.Interval, defaultInterval)
+	return &Console{config: c, page: parsePage(), assets: loadAssets(), cache: cache{source: c.Source}}
 }
 
 const (

@@ -31,13 +31,9 @@ func newHarness(t *testing.T) *harness {
 	t.Helper()
 	t.Parallel()
 	h := &harness{Harness: projectortest.NewHarness(t)}
-	var err error
-	h.console, err = New(Config{Interval: time.Millisecond, Source: status.Source{
+	h.console = New(Config{Interval: time.Millisecond, Source: status.Source{
 		JetStream: h.JetStream, Stream: events.StreamName, Pool: h.Database.RolePool(h, "callboard_projector"), Definition: schema.Definition(),
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	h.url = serveConsole(t, h.console)
 	return h
 }

@@ -98,10 +98,7 @@ func failedSnapshot(now time.Time) snapshot {
 // newFixture returns a console with a snapshot, which is not read again.
 func newFixture(t *testing.T, s snapshot) *Console {
 	t.Helper()
-	c, err := New(Config{Source: status.Source{Stream: events.StreamName}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := New(Config{Source: status.Source{Stream: events.StreamName}})
 	c.cache.last, c.cache.tried = s, time.Now().Add(time.Hour)
 	return c
 }

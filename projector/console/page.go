@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
-	"errors"
 	"html/template"
 )
 
@@ -19,19 +18,19 @@ type assets struct {
 	policy string // the Content-Security-Policy, which allows this style and this script only
 }
 
-func loadAssets() (a assets, err error) {
+func loadAssets() assets {
 	read := func(name string) string {
-		text, readErr := files.ReadFile("page/" + name)
-		err = errors.Join(err, readErr)
+		text, _ := files.ReadFile("page/" + name) // the files are in the program
 		return string(text)
 	}
-	style, script, icon := read("page.css"), read("page.js"), read("icon.svg")
-	a.Style = template.CSS(style)                                                                         //nolint:gosec // this package's file
-	a.Script = template.JS(script)                                                                        //nolint:gosec // this package's file
-	a.Icon = template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(icon))) //nolint:gosec // this package's file
-	a.policy = "default-src 'none'; style-src '" + digest(style) + "'; script-src '" + digest(script) + "'; img-src data:; " +
-		"connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-	return a, err
+	style, script, icon := read("page.css"), read("page.js"), base64.StdEncoding.EncodeToString([]byte(read("icon.svg")))
+	return assets{
+		Style:  template.CSS(style),                               //nolint:gosec // this package's file
+		Script: template.JS(script),                               //nolint:gosec // this package's file
+		Icon:   template.URL("data:image/svg+xml;base64," + icon), //nolint:gosec // this package's file
+		policy: "default-src 'none'; style-src '" + digest(style) + "'; script-src '" + digest(script) + "'; img-src data:; " +
+			"connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+	}
 }
 
 func digest(text string) string {
@@ -39,9 +38,7 @@ func digest(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-func parsePage() (*template.Template, error) {
-	return template.New("index.html").Funcs(template.FuncMap{
-		"number64": number[int64],
-		"sequence": number[uint64],
-	}).ParseFS(files, "page/index.html")
+func parsePage() *template.Template {
+	page := template.New("index.html").Funcs(template.FuncMap{"number64": number[int64], "sequence": number[uint64]})
+	return template.Must(page.ParseFS(files, "page/index.html"))
 }

@@ -61,12 +61,9 @@ const unlimited = 1_000_000
 // startReader starts the reader of the primary, and the writer of the audit.
 func (h *harness) startReader() {
 	h.Helper()
-	writer, err := projectoraudit.New(projectoraudit.Config{
+	writer := projectoraudit.New(projectoraudit.Config{
 		JetStream: h.JetStream, Database: h.Database.RolePool(h, "callboard_projector"), Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})
-	if err != nil {
-		h.Fatal(err)
-	}
 	h.Run(writer.Run)
 	h.api = h.serve(h.readerPool())
 }

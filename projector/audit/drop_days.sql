@@ -1,1 +1,0 @@
-select access.drop_audit_before($1)

@@ -1,1 +1,0 @@
-select access.open_audit_day($1)
