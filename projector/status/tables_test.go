@@ -70,7 +70,7 @@ func TestOldestWatermarkAge(t *testing.T) {
 	}
 	h.insertPosition(1, 1)
 	h.insertPosition(2, 1)
-	h.Exec("update projection.position set watermark = now() - interval '1 hour' where partition = 2")
+	h.Exec("update projection.position set watermark = now() - interval '1 hour' * (partition - 1)")
 	if age, err := status.OldestWatermarkAge(t.Context(), h.operator); err != nil || age < time.Hour || age > 2*time.Hour {
 		t.Errorf("age = %s, error = %v, want an hour", age, err)
 	}

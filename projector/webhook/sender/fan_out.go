@@ -145,11 +145,13 @@ type span struct {
 // and deliveries together, and no outcome, since that commit comes later and waits.
 const beginSQL = "select pg_advisory_xact_lock_shared($1, $2), set_config('synchronous_commit', 'off', true)"
 
-// lockCursors returns the cursors that have released notices above them, in one round trip. It leaves out those that
-// another sender has locked.
+// lockCursors returns the cursors that have released notices above them. It leaves out those that another sender has
+// locked.
 func lockCursors(ctx context.Context, tx pgx.Tx, released []Position, gated bool) (cursors []span, err error) {
+	if _, err := tx.Exec(ctx, beginSQL, registry.FanOutLockClass, registry.FanOutLock); err != nil {
+		return nil, err
+	}
 	batch := &pgx.Batch{}
-	batch.Queue(beginSQL, registry.FanOutLockClass, registry.FanOutLock)
 	batch.Queue(addCursorsSQL)
 	arguments := append([]any{gated}, columns(released)...)
 	batch.Queue(cursorsSQL, append(arguments, maxCursors)...).Query(func(rows pgx.Rows) error {
