@@ -17,7 +17,6 @@ const journalInterval = 30 * time.Second
 type journalActor struct {
 	projector *Projector
 	reader    events.KeyEndReader
-	timeline  bool   // recorded
 	lastError string // the text of the latest error; empty after a success
 }
 
@@ -45,9 +44,6 @@ func (a *journalActor) report(err error) {
 }
 
 func (a *journalActor) read(ctx context.Context) error {
-	if err := withApplyTimeout(ctx, a.recordTimeline); err != nil {
-		return err
-	}
 	unreadable, err := a.reader.Read(ctx, a.projector.config.JetStream, func(entries []events.KeyEnd) error {
 		return withApplyTimeout(ctx, func(ctx context.Context) error { return a.withdraw(ctx, entries) })
 	})
@@ -56,27 +52,6 @@ func (a *journalActor) read(ctx context.Context) error {
 		a.projector.config.Log.Error().Int("messages", unreadable).Msg("messages of the journal of revoked keys not readable")
 	}
 	return err
-}
-
-// recordTimeline logs once per session whether the database has had a failover.
-func (a *journalActor) recordTimeline(ctx context.Context) error {
-	if a.timeline {
-		return nil
-	}
-	t, err := a.projector.control.RecordTimeline(ctx)
-	if err != nil {
-		return err
-	}
-	a.timeline = true
-	if t.Changed() {
-		replayed := uint64(0)
-		if newest := a.projector.newest.Load(); newest > t.Position {
-			replayed = newest - t.Position
-		}
-		a.projector.config.Log.Warn().Int64("timeline", t.Current).Int64("previous", t.Previous).Uint64("position", t.Position).Uint64("replayed", replayed).
-			Msg("database timeline changed")
-	}
-	return nil
 }
 
 func (a *journalActor) withdraw(ctx context.Context, entries []events.KeyEnd) error {
@@ -89,14 +64,4 @@ func (a *journalActor) withdraw(ctx context.Context, entries []events.KeyEnd) er
 		a.projector.config.Log.Warn().Stringer("key_id", id).Msg("key revocation applied again: missing after a failover")
 	}
 	return err
-}
-
-// noteCommitted remembers the highest sequence that this process has committed, to tell how far a failover has set the database back.
-func (p *Projector) noteCommitted(sequence uint64) {
-	for {
-		newest := p.newest.Load()
-		if sequence <= newest || p.newest.CompareAndSwap(newest, sequence) {
-			return
-		}
-	}
 }

@@ -83,34 +83,6 @@ func TestProjector_WithoutAJournal(t *testing.T) {
 	waitForSum(t, registry, readable, 1)
 }
 
-// A database that comes back with another timeline is logged once, and the projector reads the journal again.
-func TestProjector_AnotherTimeline(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	var log eventstest.LogBuffer
-	stop := h.StartProjector(projectortest.LogTo(&log))
-	h.publishCall(h.NewSystemIn(0))
-	timeline := func() int64 { return h.QueryInt("select coalesce(max(timeline), 0) from control.timeline") }
-	eventstest.Eventually(t, "the timeline is recorded", func() bool { return timeline() > 0 })
-	current := timeline()
-	key, now := h.insertKey(), time.Now()
-	if err := events.PublishKeyEnd(t.Context(), h.JetStream, events.KeyEnd{ID: key, RevokedAt: &now}); err != nil {
-		t.Fatal(err)
-	}
-	stop()
-	const message = "database timeline changed"
-	if n := log.Count(message); n != 0 {
-		t.Errorf("log lines about another timeline = %d, want 0", n)
-	}
-	h.Exec("update control.timeline set timeline = 99")
-	h.StartProjector(projectortest.LogTo(&log))
-	eventstest.Eventually(t, "the projector logs the timeline", func() bool { return log.Count(message) == 1 && log.Count(`"previous":99`) == 1 })
-	eventstest.Eventually(t, "the key is revoked", func() bool { return h.revokedAt(key) != nil })
-	if got := timeline(); got != current {
-		t.Errorf("timeline = %d, want %d", got, current)
-	}
-}
-
 // A projector that goes on reads the whole journal again when its session has ended, as after a failover.
 func TestProjector_ReadsTheJournalAgainAfterALostSession(t *testing.T) {
 	t.Parallel()

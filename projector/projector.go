@@ -48,7 +48,6 @@ type Projector struct {
 	ready   atomic.Bool
 	share   atomic.Pointer[shareError] // nil: some of config.Partitions are the stream's, or the stream is not known yet
 
-	newest  atomic.Uint64 // the highest sequence that was committed
 	batches chan struct{} // has a value for each batch that is read and committed now, of all partitions: one for each connection at most
 	waiting atomic.Int64  // partitions that wait for one of these to end
 }

@@ -134,7 +134,6 @@ func (w *worker) apply(ctx context.Context, b batch) error {
 func (w *worker) moved(p store.Position) {
 	w.applier.Position = p
 	w.position.Store(&p)
-	w.projector.noteCommitted(p.Sequence)
 	w.projector.metrics.moved(p)
 }
 

@@ -171,14 +171,6 @@ create table control.audit_position (
   stored_at timestamptz -- when the stream stored the message; null: none is stored
 );
 
--- The timeline of PostgreSQL at which a projector last began to own partitions. Another one means a failover or a restore of the server: the
--- last transactions may be lost.
-create table control.timeline (
-  one      boolean     primary key default true check (one),
-  timeline bigint      not null,
-  seen_at  timestamptz not null default now() -- for the first time
-);
-
 -- Makes the commit of this transaction wait until it is on the disk of this server and, where there are synchronous standbys, of one of
 -- them, whatever the session's defaults are. remote_apply stays as it is: it waits for more.
 create function control.commit_durably() returns void
@@ -210,7 +202,7 @@ from public;
 -- A stream that lost its end gives its sequences to other messages. These may be dead letters and move the clock further, too: so the projector
 -- replaces rows.
 grant select, insert on control.stream, control.dead_letter, control.clock_adjustment to callboard_projector;
-grant select, insert, update on control.failed_retry, control.clock_cap, control.audit_position, control.timeline to callboard_projector;
+grant select, insert, update on control.failed_retry, control.clock_cap, control.audit_position to callboard_projector;
 grant update (partition, subject, header, data, reason, stored_at, recorded_at, generation, resolution, resolved_at, tries, failed_at, retried_at,
   retry_sequence) on control.dead_letter to callboard_projector;
 grant update (clock) on control.clock_adjustment to callboard_projector;
@@ -220,8 +212,8 @@ grant execute on function control.commit_durably() to callboard_projector;
 
 grant select, update, delete on control.dead_letter to callboard_operator;
 grant select on control.migration, control.stream, control.generation, control.distribution,
-  control.partition_owner, control.failed_retry, control.clock_adjustment, control.clock_cap, control.correction, control.audit_position,
-  control.timeline to callboard_operator;
+  control.partition_owner, control.failed_retry, control.clock_adjustment, control.clock_cap, control.correction, control.audit_position
+to callboard_operator;
 grant execute on function
   control.commit_durably(), control.pause_writes(), control.skip(uuid, smallint, bigint, bigint, text, bytea, bytea, timestamptz)
 to callboard_operator;
