@@ -47,11 +47,7 @@ func TestTables_AreAll(t *testing.T) {
 		from pg_class
 		where relnamespace in ('access'::regnamespace, 'control'::regnamespace, 'webhook'::regnamespace) and relkind in ('r', 'p') and not relispartition
 		order by 1`)
-<<<<<<< HEAD:schema/dump_test.go
-	want := append(schema.DumpTables(), "control.migration", "control.distribution", "control.timeline", "webhook.test")
-=======
-	want := append(dump.Tables(), "control.migration", "control.distribution", "webhook.test")
->>>>>>> b35ff7c (projector: do not record the database's timeline):schema/dump/dump_test.go
+	want := append(schema.DumpTables(), "control.migration", "control.distribution", "webhook.test")
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("tables = %v, want %v: add a new one to Tables, or to this test", got, want)

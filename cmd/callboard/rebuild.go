@@ -152,12 +152,13 @@ func (r rebuildResult) line() string {
 		r.MessagesPerSecond, milliseconds(r.SnapshotPause), milliseconds(r.WritePause))
 }
 
-// withoutNoticesLines say how many messages webhooks do not announce.
-func withoutNoticesLines(messages int64) []string {
-	if messages == 0 {
+// withoutNoticesLines say of how many partitions webhooks do not announce some messages.
+func withoutNoticesLines(partitions int) []string {
+	if partitions == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("Messages that only this generation has applied: %d. No webhook announces them; receivers find their changes in report windows.", messages)}
+	return []string{fmt.Sprintf("Partitions of which only this generation has applied some messages: %d. No webhook announces these messages; "+
+		"receivers find their changes in report windows.", partitions)}
 }
 
 func milliseconds(s rebuild.Seconds) string { return fmt.Sprintf("%.0f ms", float64(s)*1000) }
@@ -175,7 +176,7 @@ type rollbackResult struct {
 	WritePause rebuild.Seconds             `json:"writePauseSeconds"`
 	Unreadable []rebuild.UnreadableMessage `json:"unreadable"` // messages that were applied before and can't be read now
 
-	MessagesWithoutNotices int64 `json:"messagesWithoutNotices"` // that webhooks do not announce, because no projector has applied them
+	WithoutNotices int `json:"partitionsWithoutNotices"` // of which webhooks do not announce messages that no projector has applied
 }
 
 // Run switches to the previous generation, or drops it.
@@ -196,11 +197,11 @@ func (c *rollbackCommand) Run(ctx context.Context, streams run.Streams) error {
 	}
 	result := rollbackResult{
 		Generation: done.Generation, Replaced: done.Replaced, WritePause: done.WritePause,
-		Unreadable: append([]rebuild.UnreadableMessage{}, done.Comparison.Unreadable...), MessagesWithoutNotices: done.WithoutNotices,
+		Unreadable: append([]rebuild.UnreadableMessage{}, done.Comparison.Unreadable...), WithoutNotices: done.WithoutNotices,
 	}
 	line := fmt.Sprintf("Generation %d is live again; writes paused for %s. "+
 		"Generation %d is the previous one now: run 'callboard rollback' to switch back to it.",
 		result.Generation, milliseconds(result.WritePause), result.Replaced)
-	lines := slices.Concat(unreadableLines(result.Unreadable), []string{line}, withoutNoticesLines(result.MessagesWithoutNotices))
+	lines := slices.Concat(unreadableLines(result.Unreadable), []string{line}, withoutNoticesLines(result.WithoutNotices))
 	return c.print(streams.Out, result, lines...)
 }

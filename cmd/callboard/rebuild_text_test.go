@@ -8,19 +8,20 @@ import (
 	"callboard/projector/rebuild"
 )
 
-// The last line says how many messages webhooks do not announce. Without such messages there is no such line.
-func TestRebuildResult_WritesMessagesWithoutNotices(t *testing.T) {
+// The last line says of how many partitions webhooks do not announce messages. Without such partitions there is no such line.
+func TestRebuildResult_WritesPartitionsWithoutNotices(t *testing.T) {
 	t.Parallel()
 	result := rebuildResult{Result: rebuild.Result{Generation: 2}}
 	for _, test := range []struct {
-		messages int64
-		want     string
+		partitions int
+		want       string
 	}{
 		{0, "writes paused for 0 ms (snapshot) and 0 ms (switch).\n"},
-		{687, "(switch).\n" +
-			"Messages that only this generation has applied: 687. No webhook announces them; receivers find their changes in report windows.\n"},
+		{16, "(switch).\n" +
+			"Partitions of which only this generation has applied some messages: 16. No webhook announces these messages; " +
+			"receivers find their changes in report windows.\n"},
 	} {
-		result.WithoutNotices = test.messages
+		result.WithoutNotices = test.partitions
 		if out := asText(result.lines()); !strings.HasSuffix(out, test.want) {
 			t.Errorf("output = %q, want it to end with %q", out, test.want)
 		}

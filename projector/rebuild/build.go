@@ -30,9 +30,8 @@ type builder struct {
 	end        uint64 // of the stream, when the last round began
 	result     Result
 
-	changed        []uuid.UUID      // phone systems whose reports show other values in the next generation
-	corrections    fold.Corrections // that it has
-	withoutNotices []withoutNotices
+	changed     []uuid.UUID      // phone systems whose reports show other values in the next generation
+	corrections fold.Corrections // that it has
 }
 
 // run is a rebuild.

@@ -3,18 +3,13 @@ package rebuild
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/nats-io/nats.go/jetstream"
 
-	"callboard/events"
 	"callboard/projector/store"
 )
 
@@ -28,14 +23,6 @@ var (
 	//go:embed exclude_fan_outs.sql
 	excludeFanOutsSQL string
 )
-
-// withoutNotices are messages of a partition that only the new generation has applied: above one sequence, up to another. No projector will
-// write notices of them, because it continues after them.
-type withoutNotices struct {
-	Partition   int16
-	Above, UpTo uint64
-	Total       int64 `db:"-"` // of the partition's messages up to the last one
-}
 
 // raiseFloors sets the floors of webhook notices during the write pause of a switch. A message of the new generation that a projector folds
 // again writes no notices then. Where both generations have the same position, nothing is lost: the notices up to it are written.
@@ -51,14 +38,19 @@ func (b *builder) raiseFloors(ctx context.Context, tx pgx.Tx) error {
 	if err := b.lowerFloors(ctx, tx, next); err != nil {
 		return fmt.Errorf("lower the floors of notices: %w", err)
 	}
+
+	// Up to which sequence projectors have written the notices of each partition. Sequences of messages that the stream has lost say nothing;
+	// the time of the last message says whether the stream has stored others since.
 	var positions floorPositions
 	known := make([]int64, 0, len(next))
 	for _, partition := range slices.Sorted(maps.Keys(next)) {
 		to, from := next[partition], live[partition]
-		_, lost := b.lost.regressed[partition]
+		regressed, lost := b.lost.regressed[partition]
 		switch {
-		case lost:
+		case lost && to.LastMessageAt > regressed.LastMessageAt:
 			known = append(known, -1)
+		case lost:
+			known = append(known, int64(to.Sequence))
 		case from.Stream == to.Stream:
 			known = append(known, int64(from.Sequence))
 		default:
@@ -66,21 +58,10 @@ func (b *builder) raiseFloors(ctx context.Context, tx pgx.Tx) error {
 		}
 		positions.add(to)
 	}
-	rows, _ := tx.Query(ctx, raiseFloorsSQL, append(positions.arguments(), known)...)
-	if b.withoutNotices, err = pgx.CollectRows(rows, pgx.RowToStructByPos[withoutNotices]); err != nil {
-		return fmt.Errorf("raise the floors of notices: %w", err)
-	}
-	return b.readTotals(ctx, tx)
-}
 
-// readTotals reads how many messages the new generation has of the partitions with messages that nothing announces.
-func (b *builder) readTotals(ctx context.Context, tx pgx.Tx) error {
-	total := fmt.Sprintf("select coalesce(sum(read), 0)::bigint from %s.message_count where partition = $1", b.next.Schema())
-	for i := range b.withoutNotices {
-		u := &b.withoutNotices[i]
-		if err := tx.QueryRow(ctx, total, u.Partition).Scan(&u.Total); err != nil {
-			return fmt.Errorf("read the message counts: %w", err)
-		}
+	err = tx.QueryRow(ctx, raiseFloorsSQL, append(positions.arguments(), known)...).Scan(&b.result.WithoutNotices)
+	if err != nil {
+		return fmt.Errorf("raise the floors of notices: %w", err)
 	}
 	return nil
 }
@@ -117,69 +98,4 @@ func (f *floorPositions) add(p store.Position) {
 
 func (f *floorPositions) arguments() []any {
 	return []any{f.streams, f.partitions, f.sequences}
-}
-
-// countWithoutNotices counts the messages of which webhooks announce nothing.
-func (b *builder) countWithoutNotices(ctx context.Context) error {
-	for _, u := range b.withoutNotices {
-		n, err := b.countMessages(ctx, u)
-		if err != nil {
-			return fmt.Errorf("count the messages of partition %d that webhooks do not announce: %w", u.Partition, err)
-		}
-		b.result.WithoutNotices += n
-	}
-	return nil
-}
-
-func (b *builder) countMessages(ctx context.Context, u withoutNotices) (int64, error) {
-	if p, ok := b.lost.regressed[u.Partition]; ok {
-		above, err := b.lastUntil(ctx, p.LastMessageAt, u)
-		if err != nil {
-			return 0, err
-		}
-		u.Above = above
-	}
-	if u.Above == 0 {
-		return u.Total, nil
-	}
-	after, err := b.countFrom(ctx, u.Partition, u.Above+1)
-	if err != nil {
-		return 0, err
-	}
-	beyond, err := b.countFrom(ctx, u.Partition, u.UpTo+1)
-	return after - beyond, err
-}
-
-// countFrom returns how many messages of a partition the stream has from a sequence on: what a consumer that begins there would get.
-func (b *builder) countFrom(ctx context.Context, partition int16, sequence uint64) (int64, error) {
-	consumer, err := b.source.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		FilterSubject: events.PartitionFilter(int(partition)), DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: sequence,
-		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, InactiveThreshold: time.Minute,
-	})
-	if err != nil {
-		return 0, fmt.Errorf("create a consumer: %w", err)
-	}
-	info := consumer.CachedInfo()
-	_ = b.source.DeleteConsumer(ctx, info.Name) // it would expire
-	return int64(info.NumPending), nil
-}
-
-// lastUntil returns a sequence: the partition's messages up to it were stored at an instant or before, those above it later.
-func (b *builder) lastUntil(ctx context.Context, at events.Time, u withoutNotices) (uint64, error) {
-	stream, err := b.source.Reopen(ctx, b.config.JetStream)
-	if err != nil {
-		return 0, err
-	}
-	filter := jetstream.WithGetMsgSubject(events.PartitionFilter(int(u.Partition)))
-	above := sort.Search(int(u.UpTo), func(sequence int) bool {
-		next, getErr := stream.GetMsg(ctx, uint64(sequence)+1, filter)
-		if getErr != nil {
-			if !errors.Is(getErr, jetstream.ErrMsgNotFound) {
-				err = errors.Join(err, getErr)
-			}
-			return true
-		}
-		return events.TimeOf(next.Time) > at
-	})
-	return uint64(above), err
 }

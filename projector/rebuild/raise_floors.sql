@@ -1,6 +1,6 @@
 -- Raises the floor of every partition to the position with which the generation goes live ($1 to $3), so that no message up to it writes notices.
--- The result is where only the generation has applied messages: from the live position ($4) or the floor on, or from the first message on in
--- partitions of which the stream has lost messages (-1). It is empty where no notices are recorded. Floors are locked in the order of the
+-- The result is the number of partitions of which only the generation has applied messages: above the live position ($4) and the floor. -1 is a
+-- partition of which the stream has lost messages and stored others. The result is 0 where no notices are recorded. Floors are locked in the order of the
 -- partitions, as by the registration of an endpoint.
 with next as materialized (
   select
@@ -20,11 +20,7 @@ raised as (
   on conflict (stream, partition) do update
   set sequence = greatest(f.sequence, excluded.sequence)
 )
-select
-  partition,
-  known,
-  sequence
+select count(*)
 from next
 where known < sequence
   and (select recording from webhook.recording)
-order by partition

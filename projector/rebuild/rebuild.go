@@ -45,10 +45,10 @@ type Result struct {
 	Load           Seconds    `json:"loadSeconds"`  // until the generation was close to the live one
 	Index          Seconds    `json:"indexSeconds"`
 	Compare        Seconds    `json:"compareSeconds"`
-	SnapshotPause  Seconds    `json:"snapshotPauseSeconds"`   // the write pause in which the snapshot for the comparison was taken
-	WritePause     Seconds    `json:"writePauseSeconds"`      // the write pause of the switch
-	WithoutNotices int64      `json:"messagesWithoutNotices"` // that no projector has applied, where webhook endpoints exist
-	Comparison     Comparison `json:"comparison"`             // with the replaced generation
+	SnapshotPause  Seconds    `json:"snapshotPauseSeconds"`     // the write pause in which the snapshot for the comparison was taken
+	WritePause     Seconds    `json:"writePauseSeconds"`        // the write pause of the switch
+	WithoutNotices int        `json:"partitionsWithoutNotices"` // of which no projector has applied some messages, where webhook endpoints exist
+	Comparison     Comparison `json:"comparison"`               // with the replaced generation
 }
 
 // Seconds is a duration in JSON.

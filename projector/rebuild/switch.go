@@ -3,7 +3,6 @@ package rebuild
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -34,8 +33,7 @@ func (b *builder) replace(ctx context.Context) error {
 		return asUnconfirmed(err, done)
 	}
 	b.result.Generation, b.result.Replaced, b.result.PreviousKept = b.next.ID, b.live.ID, b.keep
-	err = withConn(ctx, b.config.Database, func(conn *pgx.Conn) error { return schema.InvalidatePlans(ctx, conn) })
-	return errors.Join(err, b.countWithoutNotices(ctx))
+	return withConn(ctx, b.config.Database, func(conn *pgx.Conn) error { return schema.InvalidatePlans(ctx, conn) })
 }
 
 // switchGenerations is the switch: fence, carry over, rename. No commit of the live generation is under way, and both generations have the same
