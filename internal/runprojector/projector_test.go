@@ -84,7 +84,7 @@ func TestRun(t *testing.T) {
 		return status == http.StatusOK && strings.Contains(body, `"stream":"PHONES"`)
 	})
 	database.Cluster().Kill()
-	waitForConsole("PostgreSQL can&#39;t be reached")
+	waitForConsole("The report could not be read")
 	if err := database.Cluster().Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
