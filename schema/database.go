@@ -37,13 +37,15 @@ type Passwords struct {
 	Projector, Reader, Operator, Webhooks string
 }
 
-// SetPasswords sets the roles' passwords on the server at url. The server receives SCRAM-SHA-256 verifiers only, so its log holds no
-// password. Setting the same passwords again changes nothing for clients.
+// SetPasswords sets the roles' passwords on the server at url. The server receives SCRAM-SHA-256 verifiers only, so its
+// log holds no password. Setting the same passwords again changes nothing for clients.
 func SetPasswords(ctx context.Context, url string, passwords Passwords) error {
 	config, err := parseForMaintenance(url)
 	if err != nil {
 		return err
 	}
+
+	// The server gets verifiers, not passwords.
 	var statements strings.Builder
 	for _, r := range []struct{ role, password string }{
 		{"callboard_projector", passwords.Projector}, {"callboard_reader", passwords.Reader}, {"callboard_operator", passwords.Operator},

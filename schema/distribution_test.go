@@ -44,7 +44,8 @@ const (
 		) node`
 )
 
-// The empty projection of a new database is distributed, and its partitions are spread equally. A later call changes nothing.
+// The empty projection of a new database is distributed, and its partitions are spread equally. A later call changes
+// nothing.
 func TestDistribute(t *testing.T) {
 	schematest.NeedNodes(t)
 	t.Parallel()

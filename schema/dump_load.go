@@ -20,8 +20,8 @@ type Load struct {
 	tx pgx.Tx
 }
 
-// NewLoad begins a load, which uses the connection until it ends. The user must be the schemas' owner. The error is a [*VersionError] if
-// the schema is not this release's, and wraps [ErrNotEmpty] if a table has rows.
+// NewLoad begins a load, which uses the connection until it ends. The user must be the schemas' owner. The error is a
+// [*VersionError] if the schema is not this release's, and wraps [ErrNotEmpty] if a table has rows.
 func NewLoad(ctx context.Context, conn *pgx.Conn) (*Load, error) {
 	tx, err := beginDump(ctx, conn, pgx.TxOptions{})
 	if err != nil {
@@ -41,8 +41,8 @@ func NewLoad(ctx context.Context, conn *pgx.Conn) (*Load, error) {
 // Close rolls back a load that was not committed.
 func (l *Load) Close(ctx context.Context) { _ = l.tx.Rollback(context.WithoutCancel(ctx)) }
 
-// checkEmpty locks the tables and refuses rows that 'migrate' did not make. Projectors that found the database empty may have left
-// positions at 0, the identity of a stream, and the position of a stream of audit entries.
+// checkEmpty locks the tables and refuses rows that 'migrate' did not make. Projectors that found the database empty
+// may have left positions at 0, the identity of a stream, and the position of a stream of audit entries.
 func (l *Load) checkEmpty(ctx context.Context) error {
 	if _, err := l.tx.Exec(ctx, "lock table "+strings.Join(DumpTables(), ", ")+" in share row exclusive mode"); err != nil {
 		return fmt.Errorf("lock tables: %w", err)
@@ -71,6 +71,8 @@ func (l *Load) checkEmpty(ctx context.Context) error {
 			return fmt.Errorf("%w: %s has rows", ErrNotEmpty, c.table)
 		}
 	}
+
+	// What migrate and idle projectors have left gives way to the rows of the backup.
 	_, err := l.tx.Exec(ctx, "delete from control.generation; delete from control.stream; delete from control.audit_position")
 	if err != nil {
 		return fmt.Errorf("empty generation: %w", err)
@@ -125,8 +127,8 @@ const endKeysSQL = `
 // ErrOldKeys is a list of keys without some keys of the database, so it cannot be newer than these.
 var ErrOldKeys = errors.New("the list of keys is older than the backup, or of another installation")
 
-// EndKeys ends the keys that a newer list shows as revoked or ended earlier, and returns them. It never extends a key's life. unknown
-// are the keys of the list that the database doesn't have.
+// EndKeys ends the keys that a newer list shows as revoked or ended earlier, and returns them. It never extends a key's
+// life. unknown are the keys of the list that the database doesn't have.
 func (l *Load) EndKeys(ctx context.Context, list []KeyState) (ended, unknown []KeyState, err error) {
 	ids, revoked, expires := ends(list)
 	known, missing, err := l.compareKeys(ctx, ids)
@@ -154,8 +156,8 @@ func (l *Load) endKeys(ctx context.Context, ids []uuid.UUID, revoked, expires []
 	return ended, nil
 }
 
-// EndKeysOf ends keys at the given times, or earlier, and returns those that would have lived longer. Of states, only the ids and the ends
-// count. They need not be of all keys.
+// EndKeysOf ends keys at the given times, or earlier, and returns those that would have lived longer. Of states, only
+// the ids and the ends count. They need not be of all keys.
 func (l *Load) EndKeysOf(ctx context.Context, states []KeyState) ([]KeyState, error) {
 	ids, revoked, expires := ends(states)
 	return l.endKeys(ctx, ids, revoked, expires)
@@ -188,8 +190,8 @@ func (l *Load) compareKeys(ctx context.Context, ids []uuid.UUID) (known map[uuid
 	return known, missing, nil
 }
 
-// The projection starts empty, as a new generation after all earlier ones. So every recorded dead letter of the live one stays one. Those
-// of newer generations, which were never served or were rolled back, are not the live one's.
+// The projection starts empty, as a new generation after all earlier ones. So every recorded dead letter of the live
+// one stays one. Those of newer generations, which were never served or were rolled back, are not the live one's.
 const endGenerationsSQL = `
 	delete from control.dead_letter
 	where generation > (select max(id) from control.generation where state = 'live');

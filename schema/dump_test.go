@@ -39,7 +39,8 @@ func queryOn[T any](t *testing.T, conn *pgx.Conn, text string) []T {
 	return list
 }
 
-// Every table of the schemas is in a schema, or is left out on purpose. A new migration's table must be one or the other.
+// Every table of the schemas is in a schema, or is left out on purpose. A new migration's table must be one or the
+// other.
 func TestTables_AreAll(t *testing.T) {
 	t.Parallel()
 	got := queryOn[string](t, connectTo(t, schematest.New(t)), `

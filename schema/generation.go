@@ -9,7 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Generation is one build of the projection. The live one is in the schema "projection", every other one in its own schema.
+// Generation is one build of the projection. The live one is in the schema "projection", every other one in its own
+// schema.
 type Generation struct {
 	ID int64
 }
@@ -17,8 +18,9 @@ type Generation struct {
 // Schema returns the name of the generation's schema while it is not live.
 func (g Generation) Schema() string { return fmt.Sprintf("generation_%d", g.ID) }
 
-// NewGeneration creates a generation with this release's definition: empty tables, and the indexes that the projector needs. partitions is the number of partitions
-// of the stream that fills it; 0: that of the first stream that a projector claims.
+// NewGeneration creates a generation with this release's definition: empty tables, and the indexes that the projector
+// needs. partitions is the number of partitions of the stream that fills it; 0: that of the first stream that a
+// projector claims.
 func NewGeneration(ctx context.Context, tx pgx.Tx, partitions int) (Generation, error) {
 	var g Generation
 	err := tx.QueryRow(ctx, "insert into control.generation (definition) values ($1) returning id", Definition()).Scan(&g.ID)
@@ -50,7 +52,8 @@ func createTables(ctx context.Context, tx pgx.Tx, name string, id int64, partiti
 // Verification is the schema of the tables that a verification or a repair builds beside the live ones.
 const Verification = "verification"
 
-// NewVerification creates empty tables like those of a generation in the schema [Verification], and drops those that an earlier run has left.
+// NewVerification creates empty tables like those of a generation in the schema [Verification], and drops those that an
+// earlier run has left.
 func NewVerification(ctx context.Context, tx pgx.Tx, partitions int) error {
 	if err := DropVerification(ctx, tx); err != nil {
 		return err
@@ -108,7 +111,8 @@ func (g Generation) MakePrevious(ctx context.Context, tx pgx.Tx) error {
 	})
 }
 
-// Drop drops a generation that is not live. If it never was, its dead letters are dropped too: no other generation knows them.
+// Drop drops a generation that is not live. If it never was, its dead letters are dropped too: no other generation
+// knows them.
 func (g Generation) Drop(ctx context.Context, tx pgx.Tx) error {
 	return execute(ctx, tx, []string{
 		fmt.Sprintf("drop schema if exists %s cascade", g.Schema()),
@@ -120,8 +124,9 @@ func (g Generation) Drop(ctx context.Context, tx pgx.Tx) error {
 // readerIndexesFile has the indexes that only readers need.
 const readerIndexesFile = "15_reader_indexes.sql"
 
-// ReaderIndexes are the statements that create the indexes which only readers need, and no load of the projector: a generation is built without
-// them. Each must be executed with the generation's schema on the search path, and does nothing where the index exists.
+// ReaderIndexes are the statements that create the indexes which only readers need, and no load of the projector: a
+// generation is built without them. Each must be executed with the generation's schema on the search path, and does
+// nothing where the index exists.
 func ReaderIndexes() []string {
 	file, _ := projectionFiles.ReadFile("projection/" + readerIndexesFile) // an embedded file can be read
 	return strings.Split(strings.TrimSuffix(strings.TrimSpace(string(file)), ";"), ";\n")

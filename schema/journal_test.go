@@ -34,7 +34,8 @@ func (e keyEnd) equal(other keyEnd) bool {
 	return same(e.revokedAt, other.revokedAt) && same(e.expiresAt, other.expiresAt)
 }
 
-// Whatever the order of the calls, a key ends at the earliest of the times that it had and was given, and no call makes it live longer.
+// Whatever the order of the calls, a key ends at the earliest of the times that it had and was given, and no call makes
+// it live longer.
 func TestWithdraw_NeverLengthens(t *testing.T) {
 	d := migrated(t)
 	owner := d.Pool(t)
@@ -116,7 +117,8 @@ func TestRoles_AroundTheJournal(t *testing.T) {
 	}
 }
 
-// A transaction waits for the disk whatever the session says, and what waits for more stays as it is. The session keeps its setting.
+// A transaction waits for the disk whatever the session says, and what waits for more stays as it is. The session keeps
+// its setting.
 func TestCommitDurably(t *testing.T) {
 	d := migrated(t)
 	for level, want := range map[string]string{

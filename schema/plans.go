@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// invalidatePlansSQL changes nothing but the row of the schema. So every session analyses its prepared statements again.
+	// invalidatePlansSQL changes nothing but the row of the schema. So every session analyses its prepared statements
+	// again.
 	invalidatePlansSQL = "grant usage on schema projection to callboard_reader"
 	// runningSQL selects the transactions of other sessions.
 	runningSQL = "select virtualtransaction from pg_locks where locktype = 'virtualxid' and granted and pid <> pg_backend_pid()"
@@ -18,10 +19,11 @@ const (
 	maxPlanWait = 5 * time.Second
 )
 
-// InvalidatePlans is called once another generation is live. A statement that PostgreSQL analyses in that instant can have found some of
-// its tables in the generation before and others in the new one: renaming a schema locks no table. The notice of the change then reaches
-// the session before the prepared statement is complete, and the session would keep the mixture until another change. So the statements of
-// all sessions are invalidated again, now and once all transactions have ended that were running now.
+// InvalidatePlans is called once another generation is live. A statement that PostgreSQL analyses in that instant can
+// have found some of its tables in the generation before and others in the new one: renaming a schema locks no table.
+// The notice of the change then reaches the session before the prepared statement is complete, and the session would
+// keep the mixture until another change. So the statements of all sessions are invalidated again, now and once all
+// transactions have ended that were running now.
 func InvalidatePlans(ctx context.Context, conn *pgx.Conn) error {
 	before, err := running(ctx, conn)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"callboard/schema/schematest"
 )
 
-// Statements that sessions prepare while generations are switched don't read two generations once the plans are settled. Without that, about
-// one in a thousand does.
+// Statements that sessions prepare while generations are switched don't read two generations once the plans are
+// settled. Without that, about one in a thousand does.
 func TestInvalidatePlans(t *testing.T) {
 	schematest.NeedOneServer(t, "it renames schemas as they are on one server")
 	t.Parallel()
@@ -74,8 +74,8 @@ func TestInvalidatePlans(t *testing.T) {
 	}
 }
 
-// countMixed executes the prepared statements of a session and deallocates them. It returns how many read a table that is not of the live
-// generation.
+// countMixed executes the prepared statements of a session and deallocates them. It returns how many read a table that
+// is not of the live generation.
 func countMixed(t *testing.T, conn *pgx.Conn, statements int, live string) (mixed int) {
 	t.Helper()
 	for n := range statements {

@@ -25,8 +25,8 @@ const (
 type Statement func(ctx context.Context, conn *pgxpool.Conn) (rows bool, err error)
 
 // Repeat runs a statement that only reads, up to four times: again when its connection was lost, or could not be made
-// because a password is being replaced. So a new password fails no request, and the end of the database's sessions fails
-// only statements that have returned rows.
+// because a password is being replaced. So a new password fails no request, and the end of the database's sessions
+// fails only statements that have returned rows.
 //
 // It ends at the deadline of ctx. When ctx is cancelled, a statement that runs is finished, and the error is that of
 // ctx: to cancel the statement would close the connection, and clients that come and go could hold a pool.

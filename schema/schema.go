@@ -1,9 +1,9 @@
-// Package schema defines callboard's PostgreSQL schemas: the projection's tables, the migrations of the access, control and webhook
-// schemas, and the roles with their grants.
+// Package schema defines callboard's PostgreSQL schemas: the projection's tables, the migrations of the access, control
+// and webhook schemas, and the roles with their grants.
 //
-// The projection schema is never migrated. It is one set of files, and every change to them needs a new generation, which a rebuild fills
-// from the first event. The access schema (keys, audit) and the control schema (dead letters, clock adjustments, generations) are migrated
-// by goose.
+// The projection schema is never migrated. It is one set of files, and every change to them needs a new generation,
+// which a rebuild fills from the first event. The access schema (keys, audit) and the control schema (dead letters,
+// clock adjustments, generations) are migrated by goose.
 package schema
 
 import (
@@ -44,9 +44,10 @@ var ErrProjectionChanged = errors.New(
 // ErrNotMigrated is a database in which migrations of this release are missing.
 var ErrNotMigrated = errors.New("not all of this release's migrations have run: run 'callboard migrate'")
 
-// Migrate brings the database at url to this release's schema: roles, migrations and, where there is none, an empty projection. It can run
-// twice and concurrently. superuserSteps are the steps for which the user of the URL has no rights, one sentence each. The error is
-// [ErrProjectionChanged] where the projection is another release's; everything else is up to date then.
+// Migrate brings the database at url to this release's schema: roles, migrations and, where there is none, an empty
+// projection. It can run twice and concurrently. superuserSteps are the steps for which the user of the URL has no
+// rights, one sentence each. The error is [ErrProjectionChanged] where the projection is another release's; everything
+// else is up to date then.
 func Migrate(ctx context.Context, url string) (superuserSteps []string, err error) {
 	config, err := parseForMaintenance(url)
 	if err != nil {
@@ -82,7 +83,8 @@ func checkEncoding(conn *pgx.Conn) error {
 		`"create database NAME template template0 encoding 'UTF8' locale 'C.UTF-8'"`, encoding)
 }
 
-// RecreateProjection drops the projection and builds an empty one. Readers answer 404 until the projector has refilled it.
+// RecreateProjection drops the projection and builds an empty one. Readers answer 404 until the projector has refilled
+// it.
 func RecreateProjection(ctx context.Context, url string) error {
 	config, err := parseForMaintenance(url)
 	if err != nil {
@@ -93,7 +95,8 @@ func RecreateProjection(ctx context.Context, url string) error {
 	})
 }
 
-// ReplaceProjection drops the projection, and a generation that is being built, and builds an empty one in a transaction.
+// ReplaceProjection drops the projection, and a generation that is being built, and builds an empty one in a
+// transaction.
 func ReplaceProjection(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, "drop schema if exists projection cascade"); err != nil {
 		return fmt.Errorf("drop projection: %w", err)
@@ -160,8 +163,8 @@ type RowQuerier interface {
 	QueryRow(ctx context.Context, query string, parameters ...any) pgx.Row
 }
 
-// CheckMigrated returns [ErrNotMigrated] if a control migration of this release is missing. The roles of the projector and the operator
-// may call it.
+// CheckMigrated returns [ErrNotMigrated] if a control migration of this release is missing. The roles of the projector
+// and the operator may call it.
 func CheckMigrated(ctx context.Context, db RowQuerier) error {
 	var last int64
 	err := db.QueryRow(ctx, "select coalesce(max(version_id), 0) from control.migration where is_applied").Scan(&last)
@@ -176,7 +179,8 @@ func CheckMigrated(ctx context.Context, db RowQuerier) error {
 	return nil
 }
 
-// Version returns the number of this release's last control migration: the number at the beginning of the last file's name.
+// Version returns the number of this release's last control migration: the number at the beginning of the last file's
+// name.
 func Version() int64 {
 	entries, _ := controlFiles.ReadDir("control") // an embedded folder can be read, and ReadDir sorts by name
 	number, _, _ := strings.Cut(entries[len(entries)-1].Name(), "_")
@@ -223,7 +227,8 @@ func buildProjection(ctx context.Context, tx pgx.Tx) error {
 // statisticsFile is the last of the projection's files. It fills tables, analyzes them and empties them.
 const statisticsFile = "15_statistics.sql"
 
-// projectionDDL returns the projection's files in order, without the indexes of readers. Their names are unqualified: the caller sets the search path.
+// projectionDDL returns the projection's files in order, without the indexes of readers. Their names are unqualified:
+// the caller sets the search path.
 func projectionDDL() string {
 	statistics, _ := projectionFiles.ReadFile("projection/" + statisticsFile) // an embedded file can be read
 	return tablesDDL() + string(statistics)

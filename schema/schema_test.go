@@ -107,8 +107,8 @@ func TestMigrate_RefusesTheProjectionOfAnotherRelease(t *testing.T) {
 	}
 }
 
-// migrated returns a database on which the migrations ran. A copy of a template has the tables and grants, but neither the rights of
-// the database itself nor the settings of roles in it.
+// migrated returns a database on which the migrations ran. A copy of a template has the tables and grants, but neither
+// the rights of the database itself nor the settings of roles in it.
 func migrated(t *testing.T) *schematest.Database {
 	t.Helper()
 	d := schematest.NewEmpty(t)
@@ -246,8 +246,8 @@ func TestRoles_ReaderCanOnlySelect(t *testing.T) {
 	}
 }
 
-// Days are compared as dates, not by partition name: a BC date and an AD date can have the same name. Partitions that an operator
-// attached or detached stay.
+// Days are compared as dates, not by partition name: a BC date and an AD date can have the same name. Partitions that
+// an operator attached or detached stay.
 func TestAudit_DropsOldDays(t *testing.T) {
 	pool := schematest.New(t).Pool(t)
 	for _, statement := range []string{

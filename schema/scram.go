@@ -16,7 +16,8 @@ const (
 	scramIterations = 4096 // PostgreSQL's own number
 )
 
-// scramVerifier returns what PostgreSQL stores of a password: SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key> (RFC 5803).
+// scramVerifier returns what PostgreSQL stores of a password: SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server
+// key> (RFC 5803).
 func scramVerifier(password string) (string, error) {
 	notPrintable := func(r rune) bool { return r < ' ' || r > '~' }
 	if password == "" || strings.ContainsFunc(password, notPrintable) {

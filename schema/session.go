@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// SessionSettings returns the settings that the meaning of callboard's SQL depends on. Every session gets them as startup parameters, which
-// win over the settings of a role and of a database.
+// SessionSettings returns the settings that the meaning of callboard's SQL depends on. Every session gets them as
+// startup parameters, which win over the settings of a role and of a database.
 func SessionSettings() map[string]string {
 	return map[string]string{
 		"standard_conforming_strings":   "on",                  // a backslash in a literal is a backslash
@@ -22,8 +22,8 @@ func SessionSettings() map[string]string {
 	}
 }
 
-// MaintenanceSettings returns additional settings, for sessions that take as long as they need: an operator's limits for programs end the
-// same long statement at every attempt. A transaction whose command is suspended still ends.
+// MaintenanceSettings returns additional settings, for sessions that take as long as they need: an operator's limits
+// for programs end the same long statement at every attempt. A transaction whose command is suspended still ends.
 func MaintenanceSettings() map[string]string {
 	return map[string]string{
 		"statement_timeout":                   "0",
@@ -33,8 +33,8 @@ func MaintenanceSettings() map[string]string {
 	}
 }
 
-// LiftTransactionTimeout belongs to [MaintenanceSettings]. Servers before PostgreSQL 17 do not know the setting, and refuse a connection
-// with it as startup parameter.
+// LiftTransactionTimeout belongs to [MaintenanceSettings]. Servers before PostgreSQL 17 do not know the setting, and
+// refuse a connection with it as startup parameter.
 func LiftTransactionTimeout(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, "select set_config(name, '0', false) from pg_settings where name = 'transaction_timeout'")
 	if err != nil {

@@ -23,7 +23,8 @@ func sqlFolders() []string {
 	}
 }
 
-// sqlStatement matches the beginning of a statement. Words with which other texts begin too, such as "create", need a second one.
+// sqlStatement matches the beginning of a statement. Words with which other texts begin too, such as "create", need a
+// second one.
 var sqlStatement = regexp.MustCompile(`(?is)^\s*(` + strings.Join([]string{
 	`select\s`, `insert\s+into\s`, `update\s+\S+.*\sset\s`, `delete\s+from\s`, `with\s.*\sas\s+((not\s+)?materialized\s+)?\(`,
 	`(create|drop|alter)\s+((or\s+replace|unique|temporary|materialized)\s+)*` +
@@ -76,8 +77,8 @@ func TestMisplacedSQL(t *testing.T) {
 	}
 }
 
-// misplacedSQL returns a sentence for each SQL file, and each string literal of Go code that is SQL, outside the allowed folders. It
-// ignores tests, packages for tests, hidden folders and other modules.
+// misplacedSQL returns a sentence for each SQL file, and each string literal of Go code that is SQL, outside the
+// allowed folders. It ignores tests, packages for tests, hidden folders and other modules.
 func misplacedSQL(root string, allowed []string) ([]string, error) {
 	var faults []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

@@ -11,7 +11,8 @@ import (
 	"callboard/schema/schematest"
 )
 
-// The sender is the process that connects to strangers, so it reads no call data. The projector and the reader see no receiver's URL.
+// The sender is the process that connects to strangers, so it reads no call data. The projector and the reader see no
+// receiver's URL.
 func TestRoles_AroundWebhooks(t *testing.T) {
 	database := schematest.New(t)
 	for role, queries := range map[string]map[string]bool{ // whether each is permitted

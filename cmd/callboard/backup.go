@@ -123,6 +123,8 @@ func (c *restoreCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.Keys == "" && !c.AcceptRevoked && !c.StreamsOnly {
 		return &run.UsageError{Detail: "--keys or --accept-revoked is missing: without a newer list of keys, keys revoked after the backup work again"}
 	}
+
+	// The list of keys is read before anything is connected to.
 	keys, err := c.readKeys()
 	if err != nil {
 		return err
@@ -183,9 +185,12 @@ func (c *restoreCommand) lines(r restoredBackup) []string {
 	if c.StreamsOnly {
 		return append(lines, "The database was left as it is. Next: run 'callboard rebuild' where 'callboard status' shows a stopped partition.")
 	}
+
 	for _, t := range r.Tables {
 		lines = append(lines, fmt.Sprintf("Table %s: %d rows.", t.Name, t.Rows))
 	}
+
+	// Keys that ended, or were issued, after the backup.
 	for _, k := range r.KeysEnded {
 		lines = append(lines, fmt.Sprintf("Key %s %s: %s.", k.ID, printable(k.Name), keyEnd(k)))
 	}

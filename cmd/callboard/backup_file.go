@@ -30,7 +30,7 @@ func createBackupFile(dir, name string) (*backupWriter, error) {
 	return &backupWriter{file: file, buffer: bufio.NewWriterSize(file, 1<<20), digest: sha256.New()}, nil
 }
 
-// writeBackup implements [io.Writer].
+// Write implements [io.Writer].
 func (w *backupWriter) Write(p []byte) (int, error) {
 	n, err := w.buffer.Write(p)
 	_, _ = w.digest.Write(p[:n]) // never fails
@@ -73,6 +73,8 @@ func readBackupFile(ctx context.Context, dir string, f backupFile, doing string,
 		return err
 	}
 	defer func() { _ = file.Close() }() // only read
+
+	// The end of ctx is an error of the next read.
 	task := display.Start(doing, "bytes", f.Bytes)
 	defer task.Finish()
 	var done int64

@@ -1,6 +1,6 @@
-// Package backup writes and restores what no rebuild can make again. From the database these are keys, audit and decisions. From NATS they
-// are the stream of events, the bucket of transcripts and the stream of audit entries. The projection is not in it, and
-// neither is any secret setting.
+// Package backup writes and restores what no rebuild can make again. From the database these are keys, audit and
+// decisions. From NATS they are the stream of events, the bucket of transcripts and the stream of audit entries. The
+// projection is not in it, and neither is any secret setting.
 package main
 
 import (
@@ -59,7 +59,8 @@ type backupStream struct {
 	events.Snapshot
 }
 
-// streamNames returns the streams of a backup, that of events first. The stream of audit entries has those that are not stored yet.
+// streamNames returns the streams of a backup, that of events first. The stream of audit entries has those that are not
+// stored yet.
 func (c backupConfig) streamNames() []string {
 	names := []string{c.Stream, bucketStream}
 	if c.Audit {
@@ -123,6 +124,8 @@ func readManifest(dir string) (m backupManifest, err error) {
 	if err != nil {
 		return m, err
 	}
+
+	// The format decides whether the rest can be understood, and no file may be outside of the folder.
 	if err := json.Unmarshal(text, &m); err != nil {
 		return m, fmt.Errorf("%s: %w", manifestName, err)
 	}

@@ -17,7 +17,8 @@ import (
 type restoreConfig struct {
 	Path string // the folder of the backup
 
-	// Keys is a newer list of all keys. Restore ends the keys again that the list shows as revoked, or as ended earlier. Nil: it ends none.
+	// Keys is a newer list of all keys. Restore ends the keys again that the list shows as revoked, or as ended
+	// earlier. Nil: it ends none.
 	Keys []schema.KeyState
 
 	Replicas    int  // of restored streams; 0: as in the backup
@@ -50,9 +51,9 @@ type restoredTable struct {
 	Rows int64  `json:"rows"`
 }
 
-// restoreBackup restores a backup into a migrated, empty database, and the streams that do not exist or have never had a message. It changes
-// nothing before it has checked everything. The tables are filled in one transaction after the streams: after an interruption the same
-// restore can run again.
+// restoreBackup restores a backup into a migrated, empty database, and the streams that do not exist or have never had
+// a message. It changes nothing before it has checked everything. The tables are filled in one transaction after the
+// streams: after an interruption the same restore can run again.
 func restoreBackup(ctx context.Context, c restoreConfig) (restoredBackup, error) {
 	done := restoredBackup{Streams: []restoredStream{}, Tables: []restoredTable{}, KeysEnded: []schema.KeyState{}, KeysMissing: []schema.KeyState{}}
 	var err error
@@ -63,6 +64,8 @@ func restoreBackup(ctx context.Context, c restoreConfig) (restoredBackup, error)
 	if err != nil {
 		return done, err
 	}
+
+	// The streams first: until the database is filled, the same restore can run again.
 	for i := range targets {
 		if err := c.restoreStream(ctx, &targets[i]); err != nil {
 			return done, err
@@ -88,6 +91,8 @@ func (c restoreConfig) check(ctx context.Context, m backupManifest) ([]restoreTa
 		}
 		load.Close(ctx)
 	}
+
+	// The files, and the streams that exist.
 	if err := m.check(ctx, c.Path, c.Progress); err != nil {
 		return nil, err
 	}
@@ -126,6 +131,8 @@ func (c restoreConfig) findTarget(ctx context.Context, s backupStream) (restoreT
 	if t.last == 0 || events.UnfinishedRestore(t.running.Config) {
 		return t, nil // it is replaced
 	}
+
+	// The stream has messages: they must be those of the backup, as its last one shows.
 	t.exists = true
 	if s.Name == events.AuditStream {
 		return t, nil // its messages come and go
@@ -153,6 +160,8 @@ func (c restoreConfig) restoreStream(ctx context.Context, t *restoreTarget) erro
 			return fmt.Errorf("delete the empty or unfinished stream %s: %w", t.Name, err)
 		}
 	}
+
+	// The configuration is that of the backup, perhaps with other replicas.
 	stream := t.backupStream.Snapshot
 	if c.Replicas > 0 {
 		var err error
@@ -166,6 +175,8 @@ func (c restoreConfig) restoreStream(ctx context.Context, t *restoreTarget) erro
 	if err != nil {
 		return err
 	}
+
+	// What the server has now must be what the backup says.
 	restored, err := c.NATS.Stream(ctx, t.Name)
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", t.Name, err)
@@ -194,6 +205,8 @@ func (c restoreConfig) load(ctx context.Context, done *restoredBackup) error {
 		}
 		done.Tables = append(done.Tables, restoredTable{t.Name, t.Rows})
 	}
+
+	// Keys that ended later than the backup, by the list and by the stream of key ends.
 	if c.Keys != nil {
 		ended, missing, err := load.EndKeys(ctx, c.Keys)
 		if err != nil {
@@ -209,8 +222,8 @@ func (c restoreConfig) load(ctx context.Context, done *restoredBackup) error {
 	return load.Commit(ctx)
 }
 
-// endKeysOfJournal ends the keys that the stream of key revocations and expiries shows as ended. A stream that is missing shows none: the list
-// is for that.
+// endKeysOfJournal ends the keys that the stream of key revocations and expiries shows as ended. A stream that is
+// missing shows none: the list is for that.
 func (c restoreConfig) endKeysOfJournal(ctx context.Context, load *schema.Load) (ended []schema.KeyState, err error) {
 	var reader events.KeyEndReader
 	_, err = reader.Read(ctx, c.NATS, func(entries []events.KeyEnd) error {

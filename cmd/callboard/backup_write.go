@@ -42,8 +42,8 @@ const (
 	partialSuffix = ".partial"
 )
 
-// writeBackup writes a backup. The tables are copied before the streams, so the stream has every event that a row is about. Until it is
-// complete the folder's name ends in .partial.
+// writeBackup writes a backup. The tables are copied before the streams, so the stream has every event that a row is
+// about. Until it is complete the folder's name ends in .partial.
 func writeBackup(ctx context.Context, c backupConfig) (writtenBackup, error) {
 	m := backupManifest{Format: backupFormat, Release: c.Release, Created: time.Now().UTC(), Schema: schema.Version()}
 	name := m.Created.Format(nameLayout)
@@ -107,6 +107,7 @@ func (c backupConfig) copyTables(ctx context.Context, dir string, m *backupManif
 		}
 		m.Tables = append(m.Tables, t)
 	}
+
 	if m.Days = []time.Time{}; c.Audit {
 		m.Days, err = tables.AuditDays(ctx)
 	}
@@ -162,6 +163,8 @@ func (c backupConfig) removeOlder(name string) (removed []string, err error) {
 	if err != nil {
 		return removed, err
 	}
+
+	// Names tell which backups are complete, and their order.
 	var complete, old []string // sorted by time, as their names are
 	for _, e := range entries {
 		switch n := e.Name(); {
@@ -175,6 +178,8 @@ func (c backupConfig) removeOlder(name string) (removed []string, err error) {
 	if extra := len(complete) - c.Keep; extra > 0 {
 		old = append(old, complete[:extra]...)
 	}
+
+	// The oldest first, so that an interruption leaves the newest.
 	slices.Sort(old)
 	for _, n := range old {
 		if err := os.RemoveAll(filepath.Join(c.Dir, n)); err != nil {

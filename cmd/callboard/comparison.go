@@ -13,8 +13,8 @@ import (
 	"callboard/projector/rebuild"
 )
 
-// comparisonLines are samples of rows that differ, then sums by table, then the rest. What is compared is the live projection, or the one that
-// a rebuild has replaced; what is expected is the new one.
+// comparisonLines are samples of rows that differ, then sums by table, then the rest. What is compared is the live
+// projection, or the one that a rebuild has replaced; what is expected is the new one.
 func comparisonLines(c rebuild.Comparison) []string {
 	lines := sampleLines(c)
 	if len(c.Changes) > 0 {
@@ -46,7 +46,8 @@ func kindText(kind rebuild.Kind) string {
 	return "different values"
 }
 
-// messageCountTable is the table of the message accounting. Its rows belong to no phone system, so a repair does not change them.
+// messageCountTable is the table of the message accounting. Its rows belong to no phone system, so a repair does not
+// change them.
 const messageCountTable = "message_count"
 
 // sampleLines are the sampled rows, with a line for each column that differs.

@@ -142,17 +142,23 @@ func (c *deadLettersRetryCommand) retry(ctx context.Context, streams run.Streams
 			publishing.Set(int64(done))
 		},
 	}
+
+	// Publish the dead letters again. An error says how many of them were published before it.
 	retries, err := retrier.Retry(ctx, deadletter.Selection{IDs: c.IDs})
 	publishing.Finish()
 	if err != nil {
 		return withPublished(ctx, withDeadLetterAdvice(err), len(retries.Published))
 	}
+
+	// Wait until projectors have decided them.
 	waiting := display.Start("waiting for the projectors", "dead letters", int64(len(retries.Published)))
 	results, err := deadletter.Wait(ctx, source.Pool, retries.Published, c.Timeout, func(done int) { waiting.Set(int64(done)) })
 	if err != nil {
 		return withPublished(ctx, err, len(retries.Published))
 	}
 	display.Close()
+
+	// The exit code is 1 where one was not applied.
 	all := append([]deadletter.Result{}, slices.Concat(retries.AlreadyResolved, retries.TooLarge, results)...)
 	done := retryResults{Results: all, NotRetryable: retries.NotRetryable}
 	if err := c.print(streams.Out, done, resultLines(all, done.NotRetryable)...); err != nil {

@@ -24,6 +24,7 @@ func (c *deadLettersListCommand) lines(page deadletter.Page) []string {
 	case len(page.DeadLetters) == 0:
 		return []string{"No open dead letters."}
 	}
+
 	rows := [][]string{{"ID", "STORED", "SUBJECT", "SEQUENCE", "STATE", "REASON"}}
 	for _, l := range page.DeadLetters {
 		rows = append(rows, []string{
@@ -31,6 +32,7 @@ func (c *deadLettersListCommand) lines(page deadletter.Page) []string {
 			shortReason(l.Reason),
 		})
 	}
+
 	line := fmt.Sprintf("%d open", page.Open)
 	if page.Waiting > 0 {
 		line += fmt.Sprintf(", of which %d waiting for a retry", page.Waiting)
@@ -68,6 +70,8 @@ func detailRows(l deadletter.Detail) [][]string {
 	if l.FailedAt != nil {
 		rows = append(rows, []string{"failed retries", fmt.Sprintf("%d, the last at %s", l.Tries, instant(*l.FailedAt))})
 	}
+
+	// Headers that could not be parsed are shown as they are.
 	if l.Header == nil && len(l.RawHeader) > 0 {
 		return append(rows, []string{"headers", strconv.QuoteToGraphic(string(l.RawHeader))})
 	}
@@ -114,6 +118,7 @@ func resultLines(results []deadletter.Result, notRetryable map[deadletter.NotRet
 		}
 		lines = append(lines, line+".")
 	}
+
 	for _, reason := range slices.Sorted(maps.Keys(notRetryable)) {
 		lines = append(lines, fmt.Sprintf("Not retryable: %d %s.", notRetryable[reason], reason.Text()))
 	}
@@ -152,7 +157,8 @@ func shortReason(reason string) string {
 	return printable(reason)
 }
 
-// cutBytes returns the beginning of a text, at most limit bytes of whole characters, and the number of bytes that it left out.
+// cutBytes returns the beginning of a text, at most limit bytes of whole characters, and the number of bytes that it
+// left out.
 func cutBytes(text string, limit int) (beginning string, rest int) {
 	if len(text) <= limit {
 		return text, 0

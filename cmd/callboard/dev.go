@@ -23,8 +23,8 @@ import (
 	"callboard/schema/cluster"
 )
 
-// devConfig configures an instance. Its flags read no environment variables, so a second instance can start in a shell that loaded the
-// first one's settings.
+// devConfig configures an instance. Its flags read no environment variables, so a second instance can start in a shell
+// that loaded the first one's settings.
 type devConfig struct {
 	Listen      string      `type:"address" default:"127.0.0.1:8080" help:"The address of the API; :0 selects a free port."`
 	NATSListen  string      `type:"address" name:"nats-listen" default:"127.0.0.1:4222" help:"The address of the embedded NATS server."`
@@ -71,6 +71,7 @@ func runDev(ctx context.Context, c devConfig) (err error) {
 	if err := i.removeReadyFile(); err != nil {
 		return err
 	}
+
 	if i.log, err = i.dir.openLog(c.Err); err != nil {
 		return err
 	}
@@ -78,12 +79,16 @@ func runDev(ctx context.Context, c devConfig) (err error) {
 	if err := i.listen(ctx); err != nil {
 		return err
 	}
-	stack, runningDev := run.NewStack(ctx)
+
+	// Run until the end of ctx, or of an actor.
+	stack, running := run.NewStack(ctx)
 	i.stack = stack
-	err = i.start(runningDev)
+	err = i.start(running)
 	if err == nil {
-		<-runningDev.Done()
+		<-running.Done()
 	}
+
+	// An interruption is no error. An error of an actor counts more than one of a step that it broke.
 	if ctx.Err() != nil {
 		err = nil // of the interruption
 		fmt.Fprintln(c.Err, "stopping")
@@ -94,7 +99,7 @@ func runDev(ctx context.Context, c devConfig) (err error) {
 	return err
 }
 
-// startDev starts the actors and returns when everything is ready.
+// start starts the actors and returns when everything is ready.
 func (i *devInstance) start(ctx context.Context) error {
 	i.display = newProgress(i.Err)
 	defer i.display.Close()
@@ -229,7 +234,8 @@ func (i *devInstance) startReader(ctx context.Context) error {
 	return nil
 }
 
-// startWebhooks starts a sender that sends to this machine, too, and trusts the certificate of 'callboard webhooks listen'.
+// startWebhooks starts a sender that sends to this machine, too, and trusts the certificate of 'callboard webhooks
+// listen'.
 func (i *devInstance) startWebhooks(ctx context.Context) error {
 	server, err := i.server("webhooks", "callboard_webhooks", i.admin.webhooks)
 	if err != nil {
@@ -266,7 +272,8 @@ func (i *devInstance) baseURL() string {
 	return "http://" + net.JoinHostPort(host, port) + "/v1"
 }
 
-// finish waits until the reader, the projector and the sender are ready, prints how to use them, and starts the live calls.
+// finish waits until the reader, the projector and the sender are ready, prints how to use them, and starts the live
+// calls.
 func (i *devInstance) finish(ctx context.Context) error {
 	for _, admin := range []net.Listener{i.admin.reader, i.admin.projector, i.admin.webhooks} {
 		if err := i.waitUntilReady(ctx, admin); err != nil {

@@ -51,13 +51,16 @@ func (d *devDatabase) run(ctx context.Context) error {
 	return d.cluster.Stop()
 }
 
-// prepare migrates the schema. In the instance's own cluster it also creates the database and sets the roles' passwords.
+// prepare migrates the schema. In the instance's own cluster it also creates the database and sets the roles'
+// passwords.
 func (d *devDatabase) prepare(ctx context.Context, progress func(string)) error {
 	if d.cluster != nil {
 		if err := schema.CreateDatabase(ctx, d.cluster.URL("postgres"), devDatabaseName); err != nil {
 			return fmt.Errorf("database: %w", err)
 		}
 	}
+
+	// Migrate. A projection of another release is made anew: its stream is here.
 	superuserSteps, err := schema.Migrate(ctx, d.ownerURL.Reveal())
 	for _, sentence := range superuserSteps {
 		progress(sentence)
@@ -69,6 +72,8 @@ func (d *devDatabase) prepare(ctx context.Context, progress func(string)) error 
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
+
+	// The roles of an external database keep their passwords.
 	if d.cluster == nil {
 		return nil
 	}
@@ -79,8 +84,8 @@ func (d *devDatabase) prepare(ctx context.Context, progress func(string)) error 
 	return nil
 }
 
-// role returns how to connect as one of the roles. In an external database other programs can use the roles' passwords, so the
-// session sets the role instead.
+// role returns how to connect as one of the roles. In an external database other programs can use the roles' passwords,
+// so the session sets the role instead.
 func (d *devDatabase) role(name string) (url setting.URL, session map[string]string, err error) {
 	if d.cluster == nil {
 		return d.ownerURL, map[string]string{"role": name}, nil

@@ -53,10 +53,14 @@ func openDevDirectory(root string, fresh bool) (*devDirectory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	// Other users may enter, because under root PostgreSQL runs as another user. Secret files are readable by their owner only.
+
+	// Other users may enter, because under root PostgreSQL runs as another user. Secret files are readable by their
+	// owner only.
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
+
+	// Nothing is read or deleted before the directory is locked.
 	d := &devDirectory{root: root}
 	if d.lock, err = lockFile(d.path("lock")); errors.Is(err, errLocked) {
 		return nil, fmt.Errorf("another 'callboard dev' uses %s: stop it, or choose another directory with --data", root)

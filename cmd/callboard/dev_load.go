@@ -22,18 +22,21 @@ import (
 // pollInterval is the interval at which readiness and positions are read.
 const pollInterval = 50 * time.Millisecond
 
-// loadDev publishes the sample and returns when every event of the stream is applied.
+// load publishes the sample and returns when every event of the stream is applied.
 func (i *devInstance) load(ctx context.Context) error {
 	stream, err := i.publisher.JetStream.Stream(ctx, events.StreamName)
 	if err != nil {
 		return fmt.Errorf("stream: %w", err)
 	}
 	created := stream.CachedInfo().Created.Truncate(time.Microsecond)
+
 	pool, err := i.newOperatorPool(ctx)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
+
+	// Publish and wait at once: the projector applies what is published.
 	published := make(chan uint64, 1) // the stream's last sequence after the sample
 	work, ctx := errgroup.WithContext(ctx)
 	work.Go(func() error {
@@ -75,6 +78,7 @@ func (i *devInstance) waitForTables(ctx context.Context, pool *pgxpool.Pool, str
 			continue
 		case <-tick.C:
 		}
+
 		reached, err := status.MinPosition(ctx, pool, stream)
 		if errors.Is(err, status.ErrOtherStream) {
 			return fmt.Errorf("%w\nStart with --fresh, or empty the tables with 'callboard migrate --renew-projection'", err)
@@ -82,6 +86,8 @@ func (i *devInstance) waitForTables(ctx context.Context, pool *pgxpool.Pool, str
 		if err != nil {
 			return err
 		}
+
+		// The task appears once the end is known, and only where it is not reached.
 		if known && task == nil && reached < target {
 			task = i.display.Start("applying", "events", int64(target))
 		}

@@ -36,6 +36,8 @@ func startNATSServer(address, dir string, log zerolog.Logger) (*embeddedNATS, er
 	if err != nil {
 		return nil, fmt.Errorf("NATS: %w", err)
 	}
+
+	// Start, and wait until clients can connect.
 	s.SetLoggerV2(natsLog{log.With().Str("program", "nats").Logger()}, false, false, false)
 	go s.Start() // returns after the start, or after Shutdown
 	n := &embeddedNATS{s}
@@ -46,7 +48,8 @@ func startNATSServer(address, dir string, log zerolog.Logger) (*embeddedNATS, er
 	return n, nil
 }
 
-// splitNATSAddress splits an address. It opens the address first, because the server reports no error for a port in use.
+// splitNATSAddress splits an address. It opens the address first, because the server reports no error for a port in
+// use.
 func splitNATSAddress(address string) (host string, port int, err error) {
 	listener, err := run.Listen(context.Background(), address)
 	if err != nil {
@@ -73,7 +76,8 @@ func (n *embeddedNATS) stop() {
 	n.server.WaitForShutdown()
 }
 
-// natsLog writes the server's log to another. A warning is logged as info, because warnings are printed to the terminal.
+// natsLog writes the server's log to another. A warning is logged as info, because warnings are printed to the
+// terminal.
 type natsLog struct{ log zerolog.Logger }
 
 func (l natsLog) Noticef(format string, v ...any) { l.log.Info().Msgf(format, v...) }

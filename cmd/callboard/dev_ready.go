@@ -91,6 +91,8 @@ func (i *devInstance) publishReady(ready devReady) error {
 			return fmt.Errorf("ready file: %w", err)
 		}
 	}
+
+	// The progress ends before what people read.
 	i.display.Close()
 	output := string(text)
 	if !i.JSON {
@@ -114,6 +116,8 @@ func (i *devInstance) instructions(ready devReady) string {
 	line("  projector  %s/readyz, /metrics", ready.ProjectorAdminURL)
 	line("  webhooks   %s/readyz, /metrics", ready.WebhooksAdminURL)
 	line("  console    %s/\n", ready.ProjectorAdminURL)
+
+	// Requests and commands to try.
 	for _, example := range ready.examples {
 		line("  curl -H 'X-API-Key: %s' '%s'", *ready.APIKey, example)
 	}
@@ -148,12 +152,14 @@ func commandName() string {
 // listenAddress is where the example listens for webhooks.
 const listenAddress = "127.0.0.1:8443"
 
-// issueKey issues a key for the sample's first organization and revokes the key of the last start, which can't be shown again.
+// issueKey issues a key for the sample's first organization and revokes the key of the last start, which can't be shown
+// again.
 func (i *devInstance) issueKey(ctx context.Context) (key string, err error) {
 	peppers := i.dir.peppers()
 	if len(peppers) == 0 {
 		return "", errors.New("the key pepper in the data directory is damaged: start with --fresh")
 	}
+
 	pool, err := i.newOperatorPool(ctx)
 	if err != nil {
 		return "", err
@@ -163,6 +169,8 @@ func (i *devInstance) issueKey(ctx context.Context) (key string, err error) {
 	if err := i.revokeLastKey(ctx, registry); err != nil {
 		return "", err
 	}
+
+	// The new key reads everything of the first organization.
 	issued, err := registry.Issue(ctx, access.KeySpec{
 		Name:   "dev",
 		Grant:  access.Grant{Kind: access.GrantOrganization, ID: i.company.Organizations()[0].ID},
@@ -195,8 +203,8 @@ func (i *devInstance) revokeLastKey(ctx context.Context, registry *access.Regist
 	return nil
 }
 
-// findExamples returns URLs to which the key has access: the list of phone systems, the calls of the sample's first one, and a link to
-// its newest recording.
+// findExamples returns URLs to which the key has access: the list of phone systems, the calls of the sample's first
+// one, and a link to its newest recording.
 func (i *devInstance) findExamples() []string {
 	system := i.company.Systems()[0].ID
 	var newest events.Recording

@@ -43,8 +43,8 @@ func (s devSample) company(until time.Time) *sample.Company {
 	}
 }
 
-// sampleState is stored with a published sample: the next start generates the same company, and publishes the same events again if the
-// last start was interrupted.
+// sampleState is stored with a published sample: the next start generates the same company, and publishes the same
+// events again if the last start was interrupted.
 type sampleState struct {
 	StreamCreated time.Time `json:"streamCreated"`
 	Until         time.Time `json:"until"`
@@ -95,6 +95,8 @@ func (i *devInstance) publishSample(ctx context.Context, created time.Time) erro
 	if m.Complete {
 		return nil
 	}
+
+	// A start after an interruption publishes all events again: they have the same versions.
 	task := i.display.Start("publishing", "calls", int64(i.company.Calls()))
 	publisher := events.NewPublisher(i.publisher.JetStream, devEventSource)
 	_, err = sample.Publish(ctx, publisher, i.company, 0, func(p sample.Counts) { task.Set(int64(p.Calls)) })

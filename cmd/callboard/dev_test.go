@@ -69,8 +69,8 @@ func TestRun_LeavesNoGoroutine(t *testing.T) {
 	r.end(t)
 }
 
-// A second instance uses the first one's NATS and PostgreSQL: it starts no servers, sets the roles in its sessions instead of changing
-// their passwords, and its projector owns no partition.
+// A second instance uses the first one's NATS and PostgreSQL: it starts no servers, sets the roles in its sessions
+// instead of changing their passwords, and its projector owns no partition.
 func TestRun_ExternalServers(t *testing.T) {
 	t.Parallel()
 	first := startInProcess(t, func(*devConfig) {})
@@ -128,7 +128,8 @@ func discoveryStatus(t *testing.T, base, key string) int {
 	return response.StatusCode
 }
 
-// awaitReady waits until an instance's projector and reader are ready. An answer that takes longer than two seconds says that they are not.
+// awaitReady waits until an instance's projector and reader are ready. An answer that takes longer than two seconds
+// says that they are not.
 func awaitReady(t *testing.T, r *devInProcess) {
 	t.Helper()
 	for _, admin := range []string{r.ReadAPIAdminURL, r.ProjectorAdminURL} {

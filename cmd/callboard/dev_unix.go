@@ -23,8 +23,8 @@ func lockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// unlockFile unlocks and closes a file. Closing alone would leave it locked while another goroutine starts a process, which has a copy of
-// all open files until it executes its program.
+// unlockFile unlocks and closes a file. Closing alone would leave it locked while another goroutine starts a process,
+// which has a copy of all open files until it executes its program.
 func unlockFile(f *os.File) {
 	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // closing unlocks it, too
 	_ = f.Close()

@@ -48,6 +48,8 @@ func (c *migrateCommand) Run(ctx context.Context, streams run.Streams) error {
 			return fmt.Errorf("passwords: %w\nRun 'callboard secrets create %s'", err, c.Passwords)
 		}
 	}
+
+	// Migrate, and say what a person can do about an error.
 	done, err := c.migrate(ctx, passwords)
 	var connectErr *pgconn.ConnectError
 	if errors.As(err, &connectErr) {
@@ -66,12 +68,14 @@ func (c *migrateCommand) migrate(ctx context.Context, passwords schema.Passwords
 	if err != nil && !done.Rebuild {
 		return done, err
 	}
+
 	if c.RenewProjection {
 		if err := schema.RecreateProjection(ctx, url); err != nil {
 			return done, err
 		}
 		done.Rebuild, done.Renewed = false, true
 	}
+
 	if c.Distribute {
 		rebuild, err := schema.Distribute(ctx, url, c.Shards, events.DefaultPartitions)
 		if err != nil {
@@ -99,6 +103,8 @@ func (m migrateResult) lines() []string {
 	if m.PasswordsSet {
 		line += " The roles have the passwords of the folder."
 	}
+
+	// What is left to do.
 	lines := append([]string{line}, m.SuperuserSteps...)
 	switch {
 	case m.Rebuild && m.Distributed:

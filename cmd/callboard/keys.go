@@ -91,6 +91,7 @@ func (c *keysIssueCommand) Run(ctx context.Context, streams run.Streams) error {
 		if err != nil {
 			return asUsageError(err)
 		}
+
 		if !covers {
 			fmt.Fprintln(streams.Err, coversNothing(request.Grant))
 		}
@@ -254,9 +255,9 @@ func recordEnd(ctx context.Context, nats setting.NATS, registry *access.Registry
 // maxEnds limits how often an end is published that changes meanwhile.
 const maxEnds = 10
 
-// publishEnd publishes when a key ends, until the database says the same afterwards. That has two reasons. Another command may have ended the
-// key earlier, and its entry must not be replaced by this one. And the database may have failed over to a standby that lacks the end, after
-// the projector had read the journal.
+// publishEnd publishes when a key ends, until the database says the same afterwards. That has two reasons. Another
+// command may have ended the key earlier, and its entry must not be replaced by this one. And the database may have
+// failed over to a standby that lacks the end, after the projector had read the journal.
 func publishEnd(ctx context.Context, js jetstream.JetStream, registry *access.Registry, key access.Record) error {
 	end := events.KeyEnd{ID: key.ID, RevokedAt: key.RevokedAt, ExpiresAt: key.ExpiresAt}
 	for range maxEnds {

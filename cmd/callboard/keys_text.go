@@ -60,6 +60,8 @@ func keyLines(k access.Record) []string {
 		{"created", instant(k.CreatedAt)},
 		{"last used", lastUseText(k)},
 	}
+
+	// Limits that not every key has.
 	if k.OwnExtension.Valid {
 		rows = append(rows, []string{"own calls of", "extension " + k.OwnExtension.UUID.String()})
 	}

@@ -34,13 +34,15 @@ func (o output) print(w io.Writer, v any, lines ...string) error {
 	return encoder.Encode(v)
 }
 
-// errNotShown is the error of a command whose new secret is valid and nobody knows. It is printed even after an interruption.
+// errNotShown is the error of a command whose new secret is valid and nobody knows. It is printed even after an
+// interruption.
 var errNotShown = errors.New("the new secret was not shown")
 
-// printSecret prints a new secret, which can't be printed again. After a failure the error is [errNotShown]. It ends with repair: which
-// command replaces the secret.
+// printSecret prints a new secret, which can't be printed again. After a failure the error is [errNotShown]. It ends
+// with repair: which command replaces the secret.
 func (o output) printSecret(w io.Writer, v any, lines []string, repair string) error {
-	// With a handler, a pipe that nobody reads is an error of the write. Without one, it ends the program before it can say anything.
+	// With a handler, a pipe that nobody reads is an error of the write. Without one, it ends the program before it can
+	// say anything.
 	closed := make(chan os.Signal, 1)
 	signal.Notify(closed, syscall.SIGPIPE)
 	defer signal.Stop(closed)
@@ -56,12 +58,14 @@ func (o output) printSecret(w io.Writer, v any, lines []string, repair string) e
 	return nil
 }
 
-// lostKey tells how to replace a key whose secret is lost. A roll is right even where an earlier key of its lineage has ended.
+// lostKey tells how to replace a key whose secret is lost. A roll is right even where an earlier key of its lineage has
+// ended.
 func lostKey(id uuid.UUID) string {
 	return fmt.Sprintf("Key %[1]s is active, and nobody knows it. Run 'callboard keys roll %[1]s --overlap 0s' to replace it", id)
 }
 
-// lostSecret tells how to replace the lost secret of an endpoint. The overlap keeps the earlier secret as long as it is valid.
+// lostSecret tells how to replace the lost secret of an endpoint. The overlap keeps the earlier secret as long as it is
+// valid.
 func lostSecret(endpoint uuid.UUID) string {
 	return fmt.Sprintf("Requests to endpoint %[1]s are signed with it, and nobody knows it. Run 'callboard webhooks rotate %[1]s' to replace it", endpoint)
 }

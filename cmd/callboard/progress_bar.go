@@ -7,8 +7,8 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// newBar shows a task on a terminal: a bar, or the numbers alone if the total is unknown. The task completes the bar, since its total
-// can change.
+// newBar shows a task on a terminal: a bar, or the numbers alone if the total is unknown. The task completes the bar,
+// since its total can change.
 func (d *progressDisplay) newBar(t *progressTask) *mpb.Bar {
 	if d.bars == nil {
 		d.bars = mpb.New(mpb.WithOutput(d.out), mpb.WithWidth(60))

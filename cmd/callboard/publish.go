@@ -36,6 +36,8 @@ func (c *publishCommand) Run(ctx context.Context, streams run.Streams) error {
 		if _, err := openStream(ctx, js, c.Stream.Name); err != nil {
 			return err
 		}
+
+		// What was published before an error is part of the output.
 		display := newProgress(streams.Err)
 		p := linePublisher{publisher: events.NewPublisher(js, publishSource), task: display.Start("publishing", "events", 0)}
 		err := p.publish(ctx, input)
@@ -84,6 +86,8 @@ func (p *linePublisher) publish(ctx context.Context, input io.Reader) error {
 			}
 			first = line
 		}
+
+		// Send what is before an invalid line, then stop.
 		batch, invalid := collectBatch(first, lines)
 		if err := p.send(ctx, batch); err != nil {
 			return err
@@ -96,7 +100,8 @@ func (p *linePublisher) publish(ctx context.Context, input io.Reader) error {
 
 const maxBatch = 1000
 
-// collectBatch returns the events of first and of the lines that are available without waiting, up to an invalid line or maxBatch.
+// collectBatch returns the events of first and of the lines that are available without waiting, up to an invalid line
+// or maxBatch.
 func collectBatch(first events.Line, lines <-chan events.Line) (batch []events.Event, invalid error) {
 	for line := first; ; {
 		if line.Err != nil {

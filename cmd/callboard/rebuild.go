@@ -112,6 +112,8 @@ func (c *rebuildCommand) rebuild(ctx context.Context, streams run.Streams, s ses
 		done.Seconds = time.Since(started).Seconds()
 		return done, err
 	})
+
+	// An error behind the switch says that the new generation is live.
 	if err != nil && done.Generation != 0 {
 		if errors.Is(err, errInterrupted) {
 			err = errInterrupted // without the note that the live generation is unchanged
@@ -131,11 +133,13 @@ func (r rebuildResult) lines() []string {
 	if unchanged(r.Comparison) && !r.NewHistory {
 		lines = append(lines, fmt.Sprintf("No rows changed: %d rows compared.", r.Comparison.Rows))
 	}
+
 	if r.Resumed {
 		lines = append(lines, "Resumed an unfinished rebuild.")
 	}
 	lines = append(lines, r.line())
 	lines = append(lines, changedSystemLines(r.Comparison)...)
+
 	if r.NewHistory {
 		lines = append(lines, "It was built from another stream than the one before, so every row has a new updatedAt, and nothing was compared: "+
 			"clients that walk by updatedAt read all rows once more.")
@@ -188,6 +192,7 @@ func (c *rollbackCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.Forget {
 		return s.dropGenerations(ctx, c.output, streams.Out, rebuild.Previous, "There is no previous generation.")
 	}
+
 	done, err := runSession(ctx, s, rebuild.Rollback)
 	if errors.Is(err, errInterrupted) && done.Generation != 0 {
 		return fmt.Errorf("generation %d is live: %w", done.Generation, errInterrupted)
@@ -195,6 +200,7 @@ func (c *rollbackCommand) Run(ctx context.Context, streams run.Streams) error {
 	if err != nil {
 		return err
 	}
+
 	result := rollbackResult{
 		Generation: done.Generation, Replaced: done.Replaced, WritePause: done.WritePause,
 		Unreadable: append([]rebuild.UnreadableMessage{}, done.Comparison.Unreadable...), WithoutNotices: done.WithoutNotices,

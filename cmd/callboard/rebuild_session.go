@@ -40,7 +40,8 @@ const nothingChanged = "Nothing was changed"
 // buildMemory is what the process of a second writer takes: messages of the feed, and batches in work.
 const buildMemory = 400 << 20
 
-// runSession does work on the projection of a session, and returns its result. The progress display is closed when it returns.
+// runSession does work on the projection of a session, and returns its result. The progress display is closed when it
+// returns.
 func runSession[T any](ctx context.Context, s session, work func(context.Context, rebuild.Config) (T, error)) (done T, err error) {
 	run.LimitMemory(buildMemory)
 	err = withServers(ctx, s.servers.NATS, s.servers.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) (err error) {
@@ -85,8 +86,8 @@ func (s session) withAdvice(err error) error {
 // seeWhichIsLive says what to do when a switch may have been committed.
 const seeWhichIsLive = "Run 'callboard status' to see which generation is live, before you run the command again"
 
-// outlastsInterruption reports whether an error is printed even after an interruption: a disk is full, a change may have been committed, or a
-// secret is lost.
+// outlastsInterruption reports whether an error is printed even after an interruption: a disk is full, a change may
+// have been committed, or a secret is lost.
 func outlastsInterruption(err error) bool {
 	return errors.Is(err, rebuild.ErrDiskFull) || errors.Is(err, rebuild.ErrNotDropped) ||
 		errors.Is(err, rebuild.ErrUnconfirmed) || errors.Is(err, errNotShown)

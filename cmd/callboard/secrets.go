@@ -28,14 +28,15 @@ import (
 //	postgres-reader-replica-url   with replicas: where readers read the projection: the replicas, then the primary
 //	webhook-read-urls             with replicas: all of them, for the senders of webhooks
 //
-// Existing files are kept. A file is complete as soon as it is visible, so an interrupted run can be repeated, and two runs at once leave
-// files that fit together.
+// Existing files are kept. A file is complete as soon as it is visible, so an interrupted run can be repeated, and two
+// runs at once leave files that fit together.
 
 // secretsConfig says what to create.
 type secretsConfig struct {
 	Dir string // created if it does not exist
 
-	// Postgres is host:port/database, and connection parameters after a question mark. Without sslmode it gets sslmode=require.
+	// Postgres is host:port/database, and connection parameters after a question mark. Without sslmode it gets
+	// sslmode=require.
 	Postgres string
 
 	// Replicas are host:port of the standbys that readers read the projection from, separated by commas. Empty: none.
@@ -44,8 +45,8 @@ type secretsConfig struct {
 	// NATS is host:port, with a scheme if it is not nats. Commas separate several servers, which form a cluster.
 	NATS string
 
-	// Group and PostgresUser are numbers of a group, which may read all files, and of PostgreSQL's user, which may read the password of
-	// the database's owner. They have an effect only if this process runs as root.
+	// Group and PostgresUser are numbers of a group, which may read all files, and of PostgreSQL's user, which may read
+	// the password of the database's owner. They have an effect only if this process runs as root.
 	Group, PostgresUser int
 
 	// Groups are the groups of files that have one of their own, by name. This process is root or a member of them.
@@ -57,7 +58,8 @@ type secretFile struct {
 	name  string
 	owner int // zero: this process's user
 
-	// generate makes the content from the contents of the files named sources, whose passwords it has. These files come earlier.
+	// generate makes the content from the contents of the files named sources, whose passwords it has. These files come
+	// earlier.
 	generate func(sources []string) (string, error)
 	sources  []string
 }
@@ -107,7 +109,8 @@ func (c secretsConfig) files() (files []secretFile) {
 	return files
 }
 
-// createSecrets creates the files that are missing, and changes none. It refuses to make a password anew that an existing file has.
+// createSecrets creates the files that are missing, and changes none. It refuses to make a password anew that an
+// existing file has.
 func createSecrets(c secretsConfig) (secretsResult, error) {
 	if err := c.check(); err != nil {
 		return secretsResult{}, err
@@ -198,7 +201,8 @@ func (c secretsConfig) readerReplicaURL(password string) string {
 	return postgresURL(c.addressAt(strings.Join(hosts, ","), "target_session_attrs=prefer-standby"), "reader", password)
 }
 
-// webhookReadURLs are the URLs of all replicas. Senders ask each whatever it is, so that they also ask one that was promoted.
+// webhookReadURLs are the URLs of all replicas. Senders ask each whatever it is, so that they also ask one that was
+// promoted.
 func (c secretsConfig) webhookReadURLs(password string) string {
 	var urls []string
 	for _, replica := range c.replicas() {
@@ -207,7 +211,8 @@ func (c secretsConfig) webhookReadURLs(password string) string {
 	return strings.Join(urls, " ")
 }
 
-// addressAt is the address of the database on other servers. attributes replace what a session's server must be, empty: anything.
+// addressAt is the address of the database on other servers. attributes replace what a session's server must be, empty:
+// anything.
 func (c secretsConfig) addressAt(hosts, attributes string) string {
 	_, database, _ := strings.Cut(c.Postgres, "/")
 	database, query, _ := strings.Cut(database, "?")
@@ -255,7 +260,8 @@ func natsPasswords(users, urls []string) (string, error) {
 			return "", fmt.Errorf("nats-%s-url is not a URL with a password", user)
 		}
 
-		// The server checks the password with every connection. It is random and long, so a hash of little cost protects it too.
+		// The server checks the password with every connection. It is random and long, so a hash of little cost
+		// protects it too.
 		hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
 		if err != nil {
 			return "", err
@@ -279,8 +285,8 @@ cluster {
 }
 `
 
-// natsCluster is the part of the servers' configuration that makes them a cluster. The password must be in it as it is: a server sends it
-// to the others. Clients know all servers by their URLs, and containers' addresses change.
+// natsCluster is the part of the servers' configuration that makes them a cluster. The password must be in it as it is:
+// a server sends it to the others. Clients know all servers by their URLs, and containers' addresses change.
 func (c secretsConfig) natsCluster(password string) string {
 	var routes strings.Builder
 	for _, server := range c.natsServers() {

@@ -22,7 +22,8 @@ type secretsFolder struct {
 	result secretsResult
 }
 
-// openSecretsFolder creates the folder if it is missing. Other users, such as PostgreSQL's, reach their file by its name.
+// openSecretsFolder creates the folder if it is missing. Other users, such as PostgreSQL's, reach their file by its
+// name.
 func openSecretsFolder(c secretsConfig) (*secretsFolder, error) {
 	if err := os.MkdirAll(c.Dir, 0o711); err != nil {
 		return nil, err
@@ -87,7 +88,8 @@ func (f *secretsFolder) ensure(wanted secretFile) error {
 	return nil
 }
 
-// create creates a file that is complete and on the disk when it becomes visible. The error is [fs.ErrExist] if there is such a file.
+// create creates a file that is complete and on the disk when it becomes visible. The error is [fs.ErrExist] if there
+// is such a file.
 func (f *secretsFolder) create(wanted secretFile, content string) (err error) {
 	temporary, err := os.CreateTemp(f.Dir, "."+wanted.name+".")
 	if err != nil {

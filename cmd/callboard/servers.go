@@ -42,8 +42,8 @@ func withDatabase(ctx context.Context, s setting.Postgres, work func(*pgxpool.Po
 // errInterrupted is the error of a command that was asked to stop.
 var errInterrupted = errors.New("interrupted")
 
-// interrupted replaces an error that the end of ctx has caused by errInterrupted. It keeps an error that was printed, or that
-// [outlastsInterruption]. A command that has committed something wraps errInterrupted and says what.
+// interrupted replaces an error that the end of ctx has caused by errInterrupted. It keeps an error that was printed,
+// or that [outlastsInterruption]. A command that has committed something wraps errInterrupted and says what.
 func interrupted(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || errors.Is(err, errInterrupted) || errors.Is(err, run.ErrFailed) || outlastsInterruption(err) {
 		return err
@@ -51,7 +51,8 @@ func interrupted(ctx context.Context, err error) error {
 	return errInterrupted
 }
 
-// connectError removes repeated lines from the error of a connection: pgx has a line for each attempt, with and without TLS.
+// connectError removes repeated lines from the error of a connection: pgx has a line for each attempt, with and without
+// TLS.
 func connectError(err error) error {
 	attempts := slices.Compact(strings.Split(err.Error(), "\n"))
 	advice := "Check CALLBOARD_POSTGRES_URL, and that the server runs"
@@ -72,8 +73,8 @@ func withDatabaseAdvice(err error, rights string) error {
 	return err
 }
 
-// withOwnerAdvice adds to a permission error that only the schemas' owner may do this. The error is not wrapped, so that withDatabaseAdvice
-// does not add the rights that other commands need.
+// withOwnerAdvice adds to a permission error that only the schemas' owner may do this. The error is not wrapped, so
+// that withDatabaseAdvice does not add the rights that other commands need.
 func withOwnerAdvice(err error) error {
 	return errors.New("this command must run as the schemas' owner: set CALLBOARD_POSTGRES_URL to the user who ran 'callboard migrate'\n" + err.Error())
 }

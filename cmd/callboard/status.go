@@ -26,7 +26,8 @@ type statusCommand struct {
 
 const watchInterval = 2 * time.Second
 
-// Run prints the status, once or until ctx ends. Without NATS, it prints what PostgreSQL knows; once, it returns an error then.
+// Run prints the status, once or until ctx ends. Without NATS, it prints what PostgreSQL knows; once, it returns an
+// error then.
 func (c *statusCommand) Run(ctx context.Context, streams run.Streams) error {
 	return interrupted(ctx, withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		source := status.Source{Stream: c.Stream.Name, Pool: pool, Definition: schema.Definition()}
@@ -36,6 +37,7 @@ func (c *statusCommand) Run(ctx context.Context, streams run.Streams) error {
 			defer nats.Close()
 			source.JetStream = nats.JetStream
 		}
+
 		if c.Watch {
 			return c.watch(ctx, streams.Out, source)
 		}
@@ -65,6 +67,8 @@ func (c *statusCommand) watch(ctx context.Context, w io.Writer, source status.So
 		if err != nil {
 			return err
 		}
+
+		// The rate is that since the last report.
 		if before != nil {
 			report.SetRate(*before)
 		}
@@ -112,6 +116,7 @@ func partitionRows(r status.Report) [][]string {
 		if p.StopReason != "" {
 			owner += " " + p.StopReason
 		}
+
 		row := []string{
 			strconv.Itoa(p.Partition), strconv.FormatUint(p.Head, 10), strconv.FormatUint(p.Position, 10), lag, seconds,
 			numberOr(p.Messages, "-"), numberOr(p.Read, "-"), watermark, owner,
@@ -121,6 +126,8 @@ func partitionRows(r status.Report) [][]string {
 		}
 		rows = append(rows, row)
 	}
+
+	// Where the projection is distributed, a column names the node.
 	if slices.ContainsFunc(r.Partitions, func(p status.Partition) bool { return p.Node != "" }) {
 		rows[0] = append(rows[0], "NODE")
 	}
@@ -188,6 +195,7 @@ func summaryLine(r status.Report) string {
 	if r.StreamProblem != "" {
 		line = fmt.Sprintf("stream %s: not read", r.Stream)
 	}
+
 	line += fmt.Sprintf("; open dead letters: %d", r.DeadLetters)
 	if r.DeadLettersRetrying > 0 {
 		line += fmt.Sprintf(" (%d waiting for a retry)", r.DeadLettersRetrying)

@@ -51,7 +51,8 @@ func (c *streamCreateCommand) Run(ctx context.Context, streams run.Streams) erro
 	})
 }
 
-// leaderTimeout is for how long 'stream create' waits for leaders: the servers of a cluster that has just started elect them.
+// leaderTimeout is for how long 'stream create' waits for leaders: the servers of a cluster that has just started elect
+// them.
 const leaderTimeout = time.Minute
 
 // createWithRetries repeats what no leader has answered. It changes nothing that is there, so it may run again.
@@ -96,8 +97,8 @@ func (c *streamCreateCommand) create(ctx context.Context, js jetstream.JetStream
 	return err
 }
 
-// createEvents creates the stream of events, or gives an existing one an identity unless it has one. An existing stream with other settings than
-// the flags say is an error.
+// createEvents creates the stream of events, or gives an existing one an identity unless it has one. An existing stream
+// with other settings than the flags say is an error.
 func (c *streamCreateCommand) createEvents(ctx context.Context, js jetstream.JetStream, created *createdStreams) error {
 	name := c.Stream.Name
 	now, err := events.EnsureStream(ctx, js, events.StreamConfig(name, c.Partitions, c.Replicas))
@@ -192,6 +193,8 @@ func (c *streamCheckCommand) check(ctx context.Context, js jetstream.JetStream) 
 	}
 	config := running.CachedInfo().Config
 	found.Unsafe = append(found.Unsafe, events.CheckStream(config)...)
+
+	// What is beside the stream of events.
 	unsafe, err := checkBucket(ctx, js)
 	if err != nil {
 		return found, err
@@ -215,6 +218,8 @@ func checkBucket(ctx context.Context, js jetstream.JetStream) (unsafe []string, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+
+	// A bucket must keep its objects as long as the stream keeps its messages.
 	status, err := bucket.Status(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

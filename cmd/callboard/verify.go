@@ -36,6 +36,8 @@ func (c *verifyCommand) Run(ctx context.Context, streams run.Streams) error {
 	if err != nil {
 		return err
 	}
+
+	// A person is told that another release built the projection. A program gets the differences, too.
 	if c.JSON || !found.OtherDefinition {
 		if err := c.print(streams.Out, found, c.lines(found)...); err != nil {
 			return err
@@ -72,8 +74,8 @@ func (c *verifyCommand) lines(found rebuild.Comparison) []string {
 	return append(comparisonLines(found), line)
 }
 
-// correction says what corrects the differences. A repair rebuilds the rows of one phone system, and neither tables nor the message
-// accounting.
+// correction says what corrects the differences. A repair rebuilds the rows of one phone system, and neither tables nor
+// the message accounting.
 func correction(found rebuild.Comparison) string {
 	ofAccounting := func(d rebuild.Difference) bool { return d.Table == messageCountTable }
 	switch {

@@ -117,7 +117,8 @@ func waiting(w io.Writer) func() {
 	}
 }
 
-// register stores the endpoint, and then asks the stream for the last message before it: the projectors record all later ones.
+// register stores the endpoint, and then asks the stream for the last message before it: the projectors record all
+// later ones.
 func (c *webhooksAddCommand) register(ctx context.Context, r *registry.Registry, source eventSource, candidate registry.Candidate) error {
 	if err := r.Register(ctx, candidate); err != nil {
 		return err
@@ -211,6 +212,7 @@ func (c *webhooksSetCommand) changes() (changes registry.Changes, err error) {
 		return changes, &run.UsageError{Detail: "nothing to change: use --url, --kinds, --concurrency or --name"}
 	}
 	changes.Name, changes.Concurrency = c.Name, c.Concurrency
+
 	if c.Kinds != nil {
 		if changes.Kinds, err = parseKinds("--kinds", *c.Kinds); err != nil {
 			return changes, err
@@ -242,6 +244,8 @@ func (c *webhooksTestCommand) Run(ctx context.Context, streams run.Streams) erro
 	case kind != webhook.Test && !slices.Contains(webhook.Kinds(), kind):
 		return &run.UsageError{Detail: fmt.Sprintf("--kind: %q is not a kind of event: use one of %s", c.Kind, joinNames(webhook.Kinds(), ", "))}
 	}
+
+	// A test that is not answered 2xx is printed, and fails the command.
 	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
 		trial, err := r.Try(ctx, c.ID, kind, waiting(streams.Err))
 		if err != nil {

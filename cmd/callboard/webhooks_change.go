@@ -154,6 +154,7 @@ func (c *webhooksDeliveriesCommand) Run(ctx context.Context, streams run.Streams
 			return err
 		}
 	}
+
 	query := registry.Query{
 		Endpoint: c.ID, State: registry.DeliveryState(c.State), Since: c.Since, Kind: webhook.Kind(c.Kind), CallSid: c.CallSid,
 		Limit: c.Limit,
@@ -250,6 +251,7 @@ func (c *webhooksReplayCommand) Run(ctx context.Context, streams run.Streams) er
 		}
 		replay.Kinds = kinds
 	}
+
 	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
 		count, err := r.Replay(ctx, replay, c.DryRun)
 		if err != nil {

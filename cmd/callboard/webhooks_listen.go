@@ -133,6 +133,8 @@ func (h *hookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
+
+	// What is not signed with one of the secrets is refused, and printed all the same.
 	got := received{At: time.Now().UTC(), ID: r.Header.Get(webhook.HeaderID)}
 	if json.Valid(body) {
 		got.Event = body
@@ -145,6 +147,7 @@ func (h *hookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			got.Verified = true
 		}
 	}
+
 	w.WriteHeader(status)
 	h.mu.Lock()
 	defer h.mu.Unlock()

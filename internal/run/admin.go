@@ -17,7 +17,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Admin holds what the admin listener of a program serves: liveness, readiness, metrics, profiles, and the program's own pages.
+// Admin holds what the admin listener of a program serves: liveness, readiness, metrics, profiles, and the program's
+// own pages.
 type Admin struct {
 	// Ready returns nil while the program can serve, or what is missing. Every request for /readyz calls it.
 	Ready func(context.Context) error
@@ -76,8 +77,9 @@ func (c Admin) handler() http.Handler {
 	return mux
 }
 
-// withoutDomain refuses requests whose Host is a domain name. A site whose name resolves to this listener's address could otherwise read
-// the pages through the browser of a person who reaches the listener (DNS rebinding). No site has an IP address or a name without a dot.
+// withoutDomain refuses requests whose Host is a domain name. A site whose name resolves to this listener's address
+// could otherwise read the pages through the browser of a person who reaches the listener (DNS rebinding). No site has
+// an IP address or a name without a dot.
 func withoutDomain(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := (&url.URL{Host: r.Host}).Hostname()
@@ -112,8 +114,8 @@ func (c Admin) ready(metric *prometheus.GaugeVec) http.HandlerFunc {
 	}
 }
 
-// readyMetric is the last answer of /readyz, which a load balancer or a kubelet asks for all the time. It has no value before the first
-// one: collecting metrics checks nothing by itself.
+// readyMetric is the last answer of /readyz, which a load balancer or a kubelet asks for all the time. It has no value
+// before the first one: collecting metrics checks nothing by itself.
 func readyMetric(registry *prometheus.Registry) *prometheus.GaugeVec {
 	metric := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "callboard_ready", Help: "1 if the last request for /readyz found the program ready, else 0.",

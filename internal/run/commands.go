@@ -70,7 +70,8 @@ func (b Build) String() string {
 	return text + ", " + b.Go
 }
 
-// HealthcheckCommand asks the program that runs with the same settings whether it can serve. Images have no shell and no curl. The kong variable admin_listen is the default of its address.
+// HealthcheckCommand asks the program that runs with the same settings whether it can serve. Images have no shell and
+// no curl. The kong variable admin_listen is the default of its address.
 type HealthcheckCommand struct {
 	Admin setting.Admin `embed:""`
 }
@@ -103,12 +104,15 @@ func CheckHealth(ctx context.Context, url string) (Health, error) {
 	if err != nil {
 		return Health{}, fmt.Errorf("healthcheck: %w", err)
 	}
+
 	// A proxy that the environment names would be asked for its own health.
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
 		return Health{}, fmt.Errorf("healthcheck: %w", err)
 	}
+
+	// An answer that is not 2xx says why in its body.
 	body, err := io.ReadAll(io.LimitReader(response.Body, 1024))
 	_ = response.Body.Close()
 	if err != nil {

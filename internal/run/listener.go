@@ -15,8 +15,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// shutdownTimeout is how long requests may run after the server is asked to stop. It is longer than any response takes, except to a
-// client with a slow connection.
+// shutdownTimeout is how long requests may run after the server is asked to stop. It is longer than any response takes,
+// except to a client with a slow connection.
 const shutdownTimeout = 30 * time.Second
 
 // Listen opens a TCP address.
@@ -35,6 +35,8 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 func Serve(ctx context.Context, listener net.Listener, server *http.Server, log zerolog.Logger) error {
 	// net/http logs errors of single connections, such as the handshakes of port scanners.
 	server.ErrorLog = stdlog.New(debugWriter{log}, "", 0)
+
+	// Serve until ctx ends, or the listener fails.
 	var failure error
 	ended := make(chan struct{})
 	go func() {
@@ -46,6 +48,8 @@ func Serve(ctx context.Context, listener net.Listener, server *http.Server, log 
 		return fmt.Errorf("serve: %w", failure)
 	case <-ctx.Done():
 	}
+
+	// Running requests may finish.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	err := server.Shutdown(ctx)
@@ -64,11 +68,12 @@ func (w debugWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// writeBuffer is the size of a connection's write buffer in the kernel, in bytes. The kernel would let it grow to several megabytes for each
-// connection. A client that reads slowly would not be noticed until it is full.
+// writeBuffer is the size of a connection's write buffer in the kernel, in bytes. The kernel would let it grow to
+// several megabytes for each connection. A client that reads slowly would not be noticed until it is full.
 const writeBuffer = 256 << 10
 
-// ConnectionLimit is a listener with a limit of connections at once. Further ones wait in the kernel until others close.
+// ConnectionLimit is a listener with a limit of connections at once. Further ones wait in the kernel until others
+// close.
 type ConnectionLimit struct {
 	net.Listener
 	places chan struct{}
@@ -115,8 +120,9 @@ func (l *ConnectionLimit) Accept() (net.Conn, error) {
 // Close implements [net.Listener].
 func (l *ConnectionLimit) Close() error { return l.close() }
 
-// Drain returns an actor that keeps the actors below it running for a time after running has ended. In this time clients and load
-// balancers notice that the program is not ready, while it still answers. A program that stops for another reason does not wait.
+// Drain returns an actor that keeps the actors below it running for a time after running has ended. In this time
+// clients and load balancers notice that the program is not ready, while it still answers. A program that stops for
+// another reason does not wait.
 func Drain(running context.Context, wait time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		<-ctx.Done()
@@ -127,8 +133,8 @@ func Drain(running context.Context, wait time.Duration) func(context.Context) er
 	}
 }
 
-// CloseConnections returns a handler that asks clients to close their connection after a response once running has ended, because the program stops. Connections
-// that the server closed by itself could have a request on their way.
+// CloseConnections returns a handler that asks clients to close their connection after a response once running has
+// ended, because the program stops. Connections that the server closed by itself could have a request on their way.
 func CloseConnections(running context.Context, handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if running.Err() != nil {

@@ -83,7 +83,8 @@ func TestServe_ClosedListener(t *testing.T) {
 	}
 }
 
-// A connection beyond the limit is served as soon as another one closes. All of them have closed when the server has stopped.
+// A connection beyond the limit is served as soon as another one closes. All of them have closed when the server has
+// stopped.
 func TestLimitConnections(t *testing.T) {
 	listener, err := run.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {

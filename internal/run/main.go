@@ -1,5 +1,5 @@
-// Package run is what callboard's programs share: command line, settings, signals, exit codes, the actors of a server, and the admin
-// listener.
+// Package run is what callboard's programs share: command line, settings, signals, exit codes, the actors of a server,
+// and the admin listener.
 //
 //	Main ── settings ──> Run ── Stack: actors, started one after the other, stopped in the reverse order
 //	  │        │                   │
@@ -50,8 +50,9 @@ type UsageError struct {
 // Error returns the detail.
 func (e *UsageError) Error() string { return e.Detail }
 
-// Main runs a program with the process's arguments, environment, streams and signals, and exits. program is a pointer to a kong
-// structure. It, or its selected command, has a method Run(context.Context, Streams) error, which may omit or reorder its parameters.
+// Main runs a program with the process's arguments, environment, streams and signals, and exits. program is a pointer
+// to a kong structure. It, or its selected command, has a method Run(context.Context, Streams) error, which may omit or
+// reorder its parameters.
 func Main(name, description string, program any, options ...kong.Option) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// After the first signal the default handling is restored, so a second one kills the process.
@@ -68,8 +69,8 @@ type server[P any] struct {
 	Version     VersionCommand     `cmd:"" help:"Show the version of this build."`
 }
 
-// MainServer runs a program that serves, as [Main] does. P holds its settings and has its method Run. adminListen is the default of its
-// admin address.
+// MainServer runs a program that serves, as [Main] does. P holds its settings and has its method Run. adminListen is
+// the default of its admin address.
 func MainServer[P any](name, description, adminListen string) {
 	Main(name, description, &server[P]{}, kong.Vars{"admin_listen": adminListen, "description": description})
 }
@@ -151,8 +152,8 @@ func LimitMemory(bytes int64) {
 	RelaxGC()
 }
 
-// RelaxGC lets the garbage collector run less often in a process whose memory is limited by GOMEMLIMIT. Near the limit it runs as often as
-// it has to. Without a limit, or where the operator set GOGC, nothing changes.
+// RelaxGC lets the garbage collector run less often in a process whose memory is limited by GOMEMLIMIT. Near the limit
+// it runs as often as it has to. Without a limit, or where the operator set GOGC, nothing changes.
 func RelaxGC() {
 	const readOnly = -1
 	if os.Getenv("GOGC") == "" && debug.SetMemoryLimit(readOnly) != math.MaxInt64 {

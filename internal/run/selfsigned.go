@@ -19,8 +19,8 @@ import (
 
 const certificateDays = 30
 
-// LoadCertificate returns the certificate of a file. If there is none, or an expired one, it creates one for a host and for this machine,
-// which is its own authority, and stores it with its key. An empty host adds none.
+// LoadCertificate returns the certificate of a file. If there is none, or an expired one, it creates one for a host and
+// for this machine, which is its own authority, and stores it with its key. An empty host adds none.
 func LoadCertificate(file, host string, now time.Time) (tls.Certificate, error) {
 	certificate, err := tls.LoadX509KeyPair(file, file)
 	if err == nil && now.Before(certificate.Leaf.NotAfter.AddDate(0, 0, -1)) {
@@ -58,6 +58,7 @@ func signCertificate(host string, now time.Time) (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, err
 	}
+
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
 		return tls.Certificate{}, err
@@ -69,6 +70,8 @@ func signCertificate(host string, now time.Time) (tls.Certificate, error) {
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames:    []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 	}
+
+	// The host is an address or a name.
 	if ip := net.ParseIP(host); ip != nil {
 		template.IPAddresses = append(template.IPAddresses, ip)
 	} else if host != "" {

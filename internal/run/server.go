@@ -27,8 +27,8 @@ type Server struct {
 	Log      zerolog.Logger
 }
 
-// Open opens the admin listener and the log of a program, and logs the addresses that it serves and connects to. public is the listener of
-// its API, nil where it has none. Neither NATS nor PostgreSQL need answer yet.
+// Open opens the admin listener and the log of a program, and logs the addresses that it serves and connects to. public
+// is the listener of its API, nil where it has none. Neither NATS nor PostgreSQL need answer yet.
 func (s ServerSettings) Open(ctx context.Context, name string, public net.Listener, streams Streams) (Server, error) {
 	admin, err := Listen(ctx, s.Admin.Listen)
 	if err != nil {

@@ -30,8 +30,8 @@ func NewStack(ctx context.Context) (*Stack, context.Context) {
 // errStopped is the error of an actor that returned nil before it was asked to stop.
 var errStopped = errors.New("stopped unexpectedly")
 
-// Go starts an actor. run must return nil soon after its context ends. If it returns earlier, the whole stack stops. The actor's context
-// has the values of ctx but not its end, since the actors above it stop first.
+// Go starts an actor. run must return nil soon after its context ends. If it returns earlier, the whole stack stops.
+// The actor's context has the values of ctx but not its end, since the actors above it stop first.
 func (s *Stack) Go(ctx context.Context, name string, run func(context.Context) error) {
 	actorCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	a := actor{stop: stop, done: make(chan struct{})}

@@ -12,8 +12,8 @@ import (
 	"callboard/internal/run/connection"
 )
 
-// The sizes of the pools beside that of batches. They are apart so that none of them waits for a batch, nor a batch for them. One more
-// connection, which is in no pool, holds the locks of the partitions.
+// The sizes of the pools beside that of batches. They are apart so that none of them waits for a batch, nor a batch for
+// them. One more connection, which is in no pool, holds the locks of the partitions.
 const (
 	// controlConnections move the watermarks of idle partitions, and count what the metrics show.
 	controlConnections = 2
@@ -22,8 +22,8 @@ const (
 	consoleConnections = 1
 )
 
-// batchConnections returns how many connections batches use where no setting says it. A partition uses one at a time. More than twice as many
-// as there are processors don't make a backlog shorter.
+// batchConnections returns how many connections batches use where no setting says it. A partition uses one at a time.
+// More than twice as many as there are processors don't make a backlog shorter.
 func batchConnections() int { return max(4, 2*runtime.GOMAXPROCS(0)) }
 
 // pools are a projector's connections to PostgreSQL.
@@ -75,8 +75,8 @@ func session(additional map[string]string) map[string]string {
 	return settings
 }
 
-// consoleSession returns the settings of the console's own connection. A report that takes longer than the console waits ends in the
-// server, too.
+// consoleSession returns the settings of the console's own connection. A report that takes longer than the console
+// waits ends in the server, too.
 func consoleSession(additional map[string]string) map[string]string {
 	settings := map[string]string{"statement_timeout": "5s"}
 	maps.Copy(settings, additional)

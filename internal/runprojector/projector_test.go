@@ -35,8 +35,8 @@ func config(t *testing.T, server *eventstest.Server, database *schematest.Databa
 	}
 }
 
-// A projector that starts before NATS becomes ready when NATS does, and applies events after NATS has restarted. It uses its own
-// database role. Its console answers all the time.
+// A projector that starts before NATS becomes ready when NATS does, and applies events after NATS has restarted. It
+// uses its own database role. Its console answers all the time.
 func TestRun(t *testing.T) {
 	server := eventstest.NewServer(t)
 	js := eventstest.JetStream(t, server.URL())
@@ -92,7 +92,8 @@ func TestRun(t *testing.T) {
 	stop()
 }
 
-// A projector whose partitions the stream doesn't have is not ready, and says so. One that has some of them logs the others.
+// A projector whose partitions the stream doesn't have is not ready, and says so. One that has some of them logs the
+// others.
 func TestRun_SurplusPartitions(t *testing.T) {
 	server := eventstest.NewServer(t)
 	eventstest.CreateStream(t, eventstest.JetStream(t, server.URL()), 4)
@@ -121,7 +122,8 @@ func TestRun_SurplusPartitions(t *testing.T) {
 	}
 }
 
-// With fewer connections than partitions, the partitions wait for each other. No work takes more connections than its pool has.
+// With fewer connections than partitions, the partitions wait for each other. No work takes more connections than its
+// pool has.
 func TestRun_FewConnections(t *testing.T) {
 	server := eventstest.NewServer(t)
 	js := eventstest.JetStream(t, server.URL())
@@ -153,7 +155,8 @@ func TestRun_FewConnections(t *testing.T) {
 	stop()
 }
 
-// A projector whose connection to NATS was closed, and is not opened again, ends with an error: a supervisor restarts it.
+// A projector whose connection to NATS was closed, and is not opened again, ends with an error: a supervisor restarts
+// it.
 func TestRun_ConnectionClosed(t *testing.T) {
 	server := eventstest.NewServer(t)
 	eventstest.CreateStream(t, eventstest.JetStream(t, server.URL()), 4)

@@ -16,8 +16,8 @@ import (
 	"callboard/schema/schematest"
 )
 
-// Two readers share the budgets of a key: of 500 concurrent requests 120 are allowed, and as many of each report operation, whose budgets are
-// their own. Requests for a phone system that is not covered use budgets too.
+// Two readers share the budgets of a key: of 500 concurrent requests 120 are allowed, and as many of each report
+// operation, whose budgets are their own. Requests for a phone system that is not covered use budgets too.
 func TestRun_ReadersShareBudgets(t *testing.T) {
 	database, nats := schematest.New(t), eventstest.NewServer(t)
 	if _, err := eventstest.JetStream(t, nats.URL()).CreateStream(t.Context(), events.AuditStreamConfig(1)); err != nil {

@@ -43,8 +43,8 @@ func occupy(tb testing.TB, url string) (release func()) {
 	})
 }
 
-// While PostgreSQL has no connection left, a reader answers 503 at once, says why in its log and on /readyz, and serves again when there
-// are some. A reader that has connections stays ready with them.
+// While PostgreSQL has no connection left, a reader answers 503 at once, says why in its log and on /readyz, and serves
+// again when there are some. A reader that has connections stays ready with them.
 func TestRun_NoConnectionsLeft(t *testing.T) {
 	database := schematest.NewWithSettings(t, map[string]string{"max_connections": "16", "superuser_reserved_connections": "6"})
 	server := eventstest.NewServer(t)

@@ -19,8 +19,8 @@ const (
 	readinessConnections  = 1
 )
 
-// pools are the reader's connections to PostgreSQL. Checking a credential, and telling whether the reader is ready, must not wait for
-// slow reads of the projection, so each has separate connections.
+// pools are the reader's connections to PostgreSQL. Checking a credential, and telling whether the reader is ready,
+// must not wait for slow reads of the projection, so each has separate connections.
 type pools struct {
 	access     *pgxpool.Pool   // credentials, on the primary
 	projection *pgxpool.Pool   // on the replica, or on the primary if there is none
@@ -41,6 +41,8 @@ func openPools(ctx context.Context, c Config, metrics prometheus.Registerer) (*p
 	if p.replica {
 		read.URL, read.ReadWrite = c.Replica, false
 	}
+
+	// A statement on the projection can take long. Its cancellation must not cost the connection.
 	projection := read
 	projection.CancelStatements = true
 	var err error
@@ -54,6 +56,8 @@ func openPools(ctx context.Context, c Config, metrics prometheus.Registerer) (*p
 		p.all = append(p.all, pool)
 		return pool
 	}
+
+	// Readiness has connections of its own, one to each server.
 	p.access = open("access", accessConnections, primary)
 	p.projection = open("projection", cmp.Or(c.ReadConnections, projectionConnections), projection)
 	p.readiness = append(p.readiness, open("readiness", readinessConnections, primary))

@@ -59,7 +59,8 @@ func (p *Program) Run(ctx context.Context, streams run.Streams) error {
 	return Run(ctx, Config{Server: server, Settings: p.Settings, Peppers: p.Pepper.Peppers, Public: public})
 }
 
-// Config configures a reader. Run closes the listeners. Its NATS connection is for the audit; another one like it is for budgets.
+// Config configures a reader. Run closes the listeners. Its NATS connection is for the audit; another one like it is
+// for budgets.
 type Config struct {
 	run.Server
 	Settings
@@ -70,8 +71,8 @@ type Config struct {
 	DimensionsTimeout time.Duration   // of a snapshot of report dimensions; zero: 3 s
 }
 
-// Run serves requests until ctx ends. Then it reports that it is not ready, goes on for the drain, closes the public listener, finishes
-// the running requests, and sends their audit entries. The admin listener is closed last.
+// Run serves requests until ctx ends. Then it reports that it is not ready, goes on for the drain, closes the public
+// listener, finishes the running requests, and sends their audit entries. The admin listener is closed last.
 //
 //	primary ──┐
 //	replica ──┼── readapi ── public, drain
@@ -170,8 +171,8 @@ func connectNATS(c connection.NATSConfig) (nats, budgets *connection.NATS, err e
 // maxConnections bounds what clients take that have sent no key yet.
 const maxConnections = 4096
 
-// publicServer has timeouts that suffice for a client with a slow connection. Responses of operations have shorter ones. Requests have no
-// body, and headers no longer than a chain of proxies makes them.
+// publicServer has timeouts that suffice for a client with a slow connection. Responses of operations have shorter
+// ones. Requests have no body, and headers no longer than a chain of proxies makes them.
 func publicServer() *http.Server {
 	return &http.Server{
 		// The handler answers "OPTIONS *" like every other request.
@@ -184,8 +185,8 @@ func publicServer() *http.Server {
 	}
 }
 
-// readiness returns a check that both databases can be reached and the audit queue is not full. The projection's lag does not matter,
-// since every response contains the watermark.
+// readiness returns a check that both databases can be reached and the audit queue is not full. The projection's lag
+// does not matter, since every response contains the watermark.
 func readiness(running context.Context, auditQueue *auditqueue.Queue, pools ...*pgxpool.Pool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		switch {

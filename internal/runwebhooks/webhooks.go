@@ -142,8 +142,8 @@ func readRoots(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// session returns settings that make every plan use the indexes, also of tables whose statistics are old: deliveries come and go. A sender
-// that is frozen in a transaction loses its row locks before its leases end.
+// session returns settings that make every plan use the indexes, also of tables whose statistics are old: deliveries
+// come and go. A sender that is frozen in a transaction loses its row locks before its leases end.
 func session(additional map[string]string) map[string]string {
 	settings := connection.KeepAlive()
 	maps.Copy(settings, map[string]string{

@@ -15,7 +15,8 @@ type account struct {
 	switched bool // it is not this process's user
 }
 
-// serverAccount is this process's user, or an unprivileged one if that is root, because PostgreSQL refuses to run as root.
+// serverAccount is this process's user, or an unprivileged one if that is root, because PostgreSQL refuses to run as
+// root.
 func serverAccount() (account, error) {
 	if uid := os.Geteuid(); uid != 0 {
 		return account{name: "user " + strconv.Itoa(uid), uid: uid, gid: os.Getegid()}, nil

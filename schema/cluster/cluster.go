@@ -10,12 +10,13 @@
 //	password      the superuser's password, while data.new is filled
 //	postgres.log  the server's output since its last start
 //
-// The process that runs the cluster holds a lock on the folder. The server and its child processes hold a lock on the log.
-// So a process that gets the first lock and not the second knows that the server has lost its parent, and ends it. On
-// Linux the kernel ends the server when its parent dies; on other systems the next Start or Remove does.
+// The process that runs the cluster holds a lock on the folder. The server and its child processes hold a lock on the
+// log. So a process that gets the first lock and not the second knows that the server has lost its parent, and ends it.
+// On Linux the kernel ends the server when its parent dies; on other systems the next Start or Remove does.
 //
-// PostgreSQL refuses to run as root. A root process therefore runs the server as the user postgres or nobody. Where that
-// user cannot reach the configured folder, the cluster is stored under /var/tmp and the configured folder is a link to it.
+// PostgreSQL refuses to run as root. A root process therefore runs the server as the user postgres or nobody. Where
+// that user cannot reach the configured folder, the cluster is stored under /var/tmp and the configured folder is a
+// link to it.
 package cluster
 
 import (
@@ -52,8 +53,8 @@ type Config struct {
 	// Progress is called with each step of Start. It may be nil.
 	Progress func(step string)
 
-	// Settings are further server settings. They override this package's settings except for the address, the port and the
-	// absence of Unix sockets.
+	// Settings are further server settings. They override this package's settings except for the address, the port and
+	// the absence of Unix sockets.
 	Settings map[string]string
 }
 
@@ -73,11 +74,11 @@ type Cluster struct {
 	server  *process // the last one
 }
 
-// Start runs the cluster in config.DataDir, initializes it if there is none, and returns once the server answers. It ends
-// a server whose parent was killed. The caller must Stop the cluster.
+// Start runs the cluster in config.DataDir, initializes it if there is none, and returns once the server answers. It
+// ends a server whose parent was killed. The caller must Stop the cluster.
 //
-// Start returns ErrInUse if another process runs the cluster, and returns early if ctx ends. A later end of ctx does not
-// stop the server.
+// Start returns ErrInUse if another process runs the cluster, and returns early if ctx ends. A later end of ctx does
+// not stop the server.
 func Start(ctx context.Context, config Config) (*Cluster, error) {
 	if config.Progress == nil {
 		config.Progress = func(string) {}
@@ -89,6 +90,8 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 	if err := createFolder(config.DataDir, user); err != nil {
 		return nil, err
 	}
+
+	// Nobody else runs the cluster while the folder is locked.
 	f, err := lockFolder(config.DataDir)
 	if err != nil {
 		return nil, err
@@ -178,8 +181,8 @@ func (c *Cluster) Done() <-chan struct{} {
 	return c.server.done
 }
 
-// Stop rolls back open transactions, shuts the server down, waits for its end and unlocks the folder. It returns an error
-// if the server had ended without being asked to, or cannot be stopped. Further calls do nothing.
+// Stop rolls back open transactions, shuts the server down, waits for its end and unlocks the folder. It returns an
+// error if the server had ended without being asked to, or cannot be stopped. Further calls do nothing.
 func (c *Cluster) Stop() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,15 +193,16 @@ func (c *Cluster) Stop() error {
 	return errors.Join(c.server.stop(), c.reserved.Close(), c.folder.close())
 }
 
-// Kill ends the server at once, as a crash does, and waits for its end. It is for fault tests: Restart starts the server
-// again, and Stop must still be called.
+// Kill ends the server at once, as a crash does, and waits for its end. It is for fault tests: Restart starts the
+// server again, and Stop must still be called.
 func (c *Cluster) Kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_ = c.server.kill() // nobody can handle a process that survives SIGKILL
 }
 
-// Restart starts the server again after Kill, on the same port, so that URLs stay valid. It stops a server that still runs.
+// Restart starts the server again after Kill, on the same port, so that URLs stay valid. It stops a server that still
+// runs.
 func (c *Cluster) Restart(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -142,8 +142,8 @@ func TestStop_ReportsCrash(t *testing.T) {
 	mustContain(t, c.Stop(), "postgres ended: signal: killed")
 }
 
-// A folder that only its owner can search, as mktemp creates them, works for every user, root included. Only the server's user
-// can read the data.
+// A folder that only its owner can search, as mktemp creates them, works for every user, root included. Only the
+// server's user can read the data.
 func TestStart_InPrivateFolder(t *testing.T) {
 	t.Parallel()
 	dir := newFolder(t)

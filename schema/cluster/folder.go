@@ -29,7 +29,8 @@ func (f *folder) pidFile() string  { return filepath.Join(f.data(), "postmaster.
 // version is a file that every data directory has: it holds the major version of the PostgreSQL that created it.
 func (f *folder) version() string { return filepath.Join(f.data(), "PG_VERSION") }
 
-// createFolder creates a cluster's folder, or a link to a folder that the server's user can reach. It keeps an existing one.
+// createFolder creates a cluster's folder, or a link to a folder that the server's user can reach. It keeps an existing
+// one.
 func createFolder(path string, a account) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
@@ -37,6 +38,8 @@ func createFolder(path string, a account) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
+
+	// Where the server's user can't enter, the folder is a link to another place.
 	var err error
 	target := path
 	if a.reaches(filepath.Dir(path)) {
@@ -66,6 +69,8 @@ func lockFolder(path string) (*folder, error) {
 	if err := tryLock(lock); err != nil {
 		return nil, errors.Join(fmt.Errorf("data folder %s: %w", path, err), lock.Close())
 	}
+
+	// Files that no cluster has mean that the folder is something else.
 	entries, err := os.ReadDir(path)
 	own := []string{f.data(), f.staging(), f.password(), f.log()}
 	for _, e := range entries {
@@ -79,12 +84,12 @@ func lockFolder(path string) (*folder, error) {
 	return f, nil
 }
 
-// close unlocks the folder. To close the file is not enough: a child that another goroutine is just starting has a copy of
-// it until it runs its program.
+// close unlocks the folder. To close the file is not enough: a child that another goroutine is just starting has a copy
+// of it until it runs its program.
 func (f *folder) close() error { return errors.Join(unlock(f.lock), f.lock.Close()) }
 
-// lockLog opens and locks the log for a new server. It ends a server that has the lock: its parent was killed, because the
-// caller holds the lock of the folder.
+// lockLog opens and locks the log for a new server. It ends a server that has the lock: its parent was killed, because
+// the caller holds the lock of the folder.
 func (f *folder) lockLog(ctx context.Context) (*os.File, error) {
 	log, err := os.OpenFile(f.log(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -112,9 +117,9 @@ func (f *folder) lockLog(ctx context.Context) (*os.File, error) {
 	return log, nil
 }
 
-// Remove deletes the cluster in dataDir and ends a server whose parent was killed. It returns ErrInUse if a process runs
-// the cluster. If the folder holds anything but a cluster, Remove deletes nothing and returns an error. It is no error if
-// there is no cluster.
+// Remove deletes the cluster in dataDir and ends a server whose parent was killed. It returns ErrInUse if a process
+// runs the cluster. If the folder holds anything but a cluster, Remove deletes nothing and returns an error. It is no
+// error if there is no cluster.
 func Remove(dataDir string) error {
 	f, err := lockFolder(dataDir)
 	if errors.Is(err, fs.ErrNotExist) {

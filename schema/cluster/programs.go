@@ -68,6 +68,8 @@ func installedDirs() []string {
 			dirs = append(dirs, filepath.Dir(path))
 		}
 	}
+
+	// The usual places of packages.
 	for _, pattern := range []string{
 		"/usr/lib/postgresql/*/bin",
 		"/usr/pgsql-*/bin",
@@ -98,8 +100,8 @@ func checkPrograms(ctx context.Context, dir string, a account) (programs, error)
 	return pg, nil
 }
 
-// command is one of the programs, which is interrupted when ctx ends. Of this process's environment, which may hold secrets
-// and PG* variables that change what the programs do, it sees little.
+// command is one of the programs, which is interrupted when ctx ends. Of this process's environment, which may hold
+// secrets and PG* variables that change what the programs do, it sees little.
 func (pg programs) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(pg.dir, program), args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -120,8 +122,8 @@ func (pg programs) run(ctx context.Context, program string, args ...string) erro
 
 // fetch downloads PostgreSQL into the folder unless it is there. Other processes may do the same at the same time.
 //
-// The library downloads and unpacks PostgreSQL and then runs it, which callboard does itself: an unknown encoding ends the
-// library before. It creates its runtime folder once all programs are unpacked.
+// The library downloads and unpacks PostgreSQL and then runs it, which callboard does itself: an unknown encoding ends
+// the library before. It creates its runtime folder once all programs are unpacked.
 func fetch(ctx context.Context, repository, dir string, progress func(string)) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil

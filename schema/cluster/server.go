@@ -93,6 +93,7 @@ func (c *Cluster) arguments() []string {
 		"port":                    strconv.Itoa(c.port),
 		"unix_socket_directories": "",
 	})
+
 	args := []string{"-D", c.folder.data()}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		args = append(args, "-c", name+"="+settings[name])
@@ -110,8 +111,8 @@ type process struct {
 
 // startProcess starts cmd in a separate process group, so that a terminal's Ctrl-C does not reach it.
 //
-// The goroutine keeps its thread until the child ends: Linux sends the parent-death signal when the parent *thread* ends,
-// and the runtime may end a thread that it gets back.
+// The goroutine keeps its thread until the child ends: Linux sends the parent-death signal when the parent *thread*
+// ends, and the runtime may end a thread that it gets back.
 func startProcess(cmd *exec.Cmd, log string) (*process, error) {
 	detach(cmd)
 	p := &process{cmd: cmd, log: log, done: make(chan struct{})}
@@ -132,8 +133,8 @@ func startProcess(cmd *exec.Cmd, log string) (*process, error) {
 // stop requests PostgreSQL's fast shutdown, which writes a checkpoint: that can take long on a slow disk.
 func (p *process) stop() error { return p.end(syscall.SIGINT, syscall.SIGQUIT) }
 
-// kill requests the immediate shutdown, which ends like a crash as soon as PostgreSQL has ended its other processes: one
-// that outlived it would keep the next server from starting.
+// kill requests the immediate shutdown, which ends like a crash as soon as PostgreSQL has ended its other processes:
+// one that outlived it would keep the next server from starting.
 func (p *process) kill() error { return p.end(syscall.SIGQUIT) }
 
 // end sends the signals one after the other until the process has ended, and at last SIGKILL. It returns an error that

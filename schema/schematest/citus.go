@@ -48,7 +48,8 @@ func NeedNodes(tb testing.TB) {
 // taskCount matches the number of tasks of a part of a plan: how many shards it reads or writes.
 var taskCount = regexp.MustCompile(`Task Count: (\d+)`)
 
-// Tasks returns how many parts of a plan are executed on nodes, and whether each of them is one task, that is a single node's.
+// Tasks returns how many parts of a plan are executed on nodes, and whether each of them is one task, that is a single
+// node's.
 func Tasks(plan string) (parts int, single bool) {
 	single = true
 	for _, match := range taskCount.FindAllStringSubmatch(plan, -1) {
@@ -58,7 +59,8 @@ func Tasks(plan string) (parts int, single bool) {
 	return parts, single
 }
 
-// Workers are the servers that have the rows of a coordinator's databases. A nil *Workers has none: the server is alone.
+// Workers are the servers that have the rows of a coordinator's databases. A nil *Workers has none: the server is
+// alone.
 type Workers struct {
 	Servers []*cluster.Cluster
 	folders []string
@@ -73,6 +75,8 @@ func StartServers(ctx context.Context, config cluster.Config, workers int) (*clu
 	if err != nil || workers == 0 {
 		return coordinator, nil, err
 	}
+
+	// Each worker has a folder beside the coordinator's.
 	w := new(Workers)
 	folder := config.DataDir
 	for n := range workers {
@@ -86,7 +90,8 @@ func StartServers(ctx context.Context, config cluster.Config, workers int) (*clu
 	return coordinator, w, nil
 }
 
-// nodeSettings adds to the settings of a server what every node needs. citus has to be the first of the preloaded libraries.
+// nodeSettings adds to the settings of a server what every node needs. citus has to be the first of the preloaded
+// libraries.
 func nodeSettings(settings map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, settings)
@@ -132,6 +137,8 @@ func (w *Workers) join(ctx context.Context, coordinator *cluster.Cluster, databa
 		return err
 	}
 	authenticate := "insert into pg_dist_authinfo values (0, 'postgres', 'password=" + config.Password + "')"
+
+	// Each node knows the extension and the password, and the coordinator knows the nodes.
 	steps := []string{
 		"create extension citus", authenticate, fmt.Sprintf("select citus_set_coordinator_host('127.0.0.1', %d)", coordinator.Port()),
 	}
@@ -144,7 +151,8 @@ func (w *Workers) join(ctx context.Context, coordinator *cluster.Cluster, databa
 	return execAt(ctx, coordinator.URL(database), steps...)
 }
 
-// distribute lets the roles, which have a password, connect from each node to the others, and distributes the projection.
+// distribute lets the roles, which have a password, connect from each node to the others, and distributes the
+// projection.
 func (w *Workers) distribute(ctx context.Context, coordinator *cluster.Cluster, database, password string) error {
 	if w == nil {
 		return nil

@@ -12,15 +12,16 @@ import (
 	"callboard/schema/cluster"
 )
 
-// NewCluster starts a server of the test's own, for what belongs to a whole server: settings, passwords, access rules. It stops when the
-// test ends.
+// NewCluster starts a server of the test's own, for what belongs to a whole server: settings, passwords, access rules.
+// It stops when the test ends.
 func NewCluster(tb testing.TB, settings map[string]string) *cluster.Cluster {
 	tb.Helper()
 	return startCluster(tb, cluster.Config{Password: rand.Text(), Settings: settings})
 }
 
-// NewStandby starts a copy of a running server, which streams from it until it is promoted, and stops when the test ends. The URL is the
-// superuser's. Some settings must not be less than the primary's. Where PostgreSQL has no pg_basebackup, the test is skipped.
+// NewStandby starts a copy of a running server, which streams from it until it is promoted, and stops when the test
+// ends. The URL is the superuser's. Some settings must not be less than the primary's. Where PostgreSQL has no
+// pg_basebackup, the test is skipped.
 func NewStandby(tb testing.TB, primary string, settings map[string]string) *cluster.Cluster {
 	tb.Helper()
 	u, err := url.Parse(primary)

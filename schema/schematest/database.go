@@ -36,7 +36,8 @@ func NewEmpty(tb testing.TB) *Database {
 	return create(tb, "template1")
 }
 
-// NewWithSettings creates a database with callboard's schema on a separate server, which has the settings and ends with the test.
+// NewWithSettings creates a database with callboard's schema on a separate server, which has the settings and ends with
+// the test.
 func NewWithSettings(tb testing.TB, settings map[string]string) *Database {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)
@@ -80,8 +81,8 @@ func (s *server) create(tb testing.TB, template string) *Database {
 	return d
 }
 
-// CreateDatabase creates a database with callboard's schema on a server, whose roles get a password. It is distributed over the workers, which may
-// be nil. clause follows the name in the statement.
+// CreateDatabase creates a database with callboard's schema on a server, whose roles get a password. It is distributed
+// over the workers, which may be nil. clause follows the name in the statement.
 func CreateDatabase(ctx context.Context, server *cluster.Cluster, workers *Workers, name, clause, password string) error {
 	sql := "create database " + name + clause
 	if err := execAt(ctx, server.URL("postgres"), sql); err != nil {
@@ -93,6 +94,8 @@ func CreateDatabase(ctx context.Context, server *cluster.Cluster, workers *Worke
 	if err := workers.join(ctx, server, name); err != nil {
 		return fmt.Errorf("workers: %w", err)
 	}
+
+	// The schema, its roles, and its distribution.
 	if _, err := schema.Migrate(ctx, server.URL(name)); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
@@ -126,8 +129,8 @@ func (d *Database) RolePool(tb testing.TB, role string) *pgxpool.Pool {
 	return OpenPool(tb, d.RoleURL(role))
 }
 
-// ProjectorPool returns a pool of connections as a projector has them: by its role, with the projection on the search path. It is closed
-// when the test ends.
+// ProjectorPool returns a pool of connections as a projector has them: by its role, with the projection on the search
+// path. It is closed when the test ends.
 func (d *Database) ProjectorPool(tb testing.TB) *pgxpool.Pool {
 	tb.Helper()
 	return OpenPool(tb, d.RoleURL("callboard_projector")+"&search_path=projection")

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// CommitLevels makes synchronous_commit off the default of new sessions, and returns a function that returns the levels with which rows of a
-// table have been inserted or updated since.
+// CommitLevels makes synchronous_commit off the default of new sessions, and returns a function that returns the levels
+// with which rows of a table have been inserted or updated since.
 func (d *Database) CommitLevels(tb testing.TB, table string) func() []string {
 	tb.Helper()
 	pool := d.Pool(tb)

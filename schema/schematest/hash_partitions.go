@@ -29,8 +29,9 @@ const partitionByHashSQL = `
 	grant select on all tables in schema projection to callboard_reader;
 	grant select, insert, update, delete on all tables in schema projection to callboard_projector`
 
-// PartitionByHash divides the tables of the live projection, which are empty, by the hash of their column partition. Such a table, with the
-// same columns, keys and indexes, stands for one whose rows are on several servers. Tables without the column stay as they are.
+// PartitionByHash divides the tables of the live projection, which are empty, by the hash of their column partition.
+// Such a table, with the same columns, keys and indexes, stands for one whose rows are on several servers. Tables
+// without the column stay as they are.
 func (d *Database) PartitionByHash(tb testing.TB) {
 	tb.Helper()
 	withConn(tb, d.URL(), func(conn *pgx.Conn) {
@@ -40,10 +41,12 @@ func (d *Database) PartitionByHash(tb testing.TB) {
 	})
 }
 
-// scanOfPartition matches the scan of a hash partition in a plan. Scans of indexes have the table's name after that of the index.
+// scanOfPartition matches the scan of a hash partition in a plan. Scans of indexes have the table's name after that of
+// the index.
 var scanOfPartition = regexp.MustCompile(`Scan[^\n]* on \w+_of_(\d)\b`)
 
-// ScannedPartitions returns the numbers of the hash partitions that a plan scans, each once, and how many scans there are.
+// ScannedPartitions returns the numbers of the hash partitions that a plan scans, each once, and how many scans there
+// are.
 func ScannedPartitions(plan string) (numbers []string, scans int) {
 	for _, match := range scanOfPartition.FindAllStringSubmatch(plan, -1) {
 		numbers = append(numbers, match[1])

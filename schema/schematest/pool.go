@@ -9,7 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// OpenPool returns a pool of connections to a URL, whose configuration is changed before. It is closed when the test ends.
+// OpenPool returns a pool of connections to a URL, whose configuration is changed before. It is closed when the test
+// ends.
 func OpenPool(tb testing.TB, url string, changes ...func(*pgxpool.Config)) *pgxpool.Pool {
 	tb.Helper()
 	config, err := pgxpool.ParseConfig(url)
@@ -19,20 +20,22 @@ func OpenPool(tb testing.TB, url string, changes ...func(*pgxpool.Config)) *pgxp
 	return openPool(tb, config, changes)
 }
 
-// OpenPoolLike returns a pool with the configuration of another one, which is changed before. It is closed when the test ends.
+// OpenPoolLike returns a pool with the configuration of another one, which is changed before. It is closed when the
+// test ends.
 func OpenPoolLike(tb testing.TB, other *pgxpool.Pool, changes ...func(*pgxpool.Config)) *pgxpool.Pool {
 	tb.Helper()
 	return openPool(tb, other.Config(), changes)
 }
 
-// OpenTracedPool returns a pool with the configuration of another one, whose statements are traced. It is closed when the test ends.
+// OpenTracedPool returns a pool with the configuration of another one, whose statements are traced. It is closed when
+// the test ends.
 func OpenTracedPool(tb testing.TB, other *pgxpool.Pool, tracer *Tracer) *pgxpool.Pool {
 	tb.Helper()
 	return OpenPoolLike(tb, other, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
 }
 
-// OpenLimitedPool returns a pool with the configuration of another one. A statement without a deadline fails the test, unless it is about advisory
-// locks, whose time package lock limits. The pool is closed when the test ends.
+// OpenLimitedPool returns a pool with the configuration of another one. A statement without a deadline fails the test,
+// unless it is about advisory locks, whose time package lock limits. The pool is closed when the test ends.
 func OpenLimitedPool(tb testing.TB, other *pgxpool.Pool) *pgxpool.Pool {
 	tb.Helper()
 	return OpenTracedPool(tb, other, &Tracer{Unlimited: func(sql string) {
@@ -71,7 +74,8 @@ func OpenAll(tb testing.TB, pool *pgxpool.Pool) {
 	}
 }
 
-// Tracer calls functions for what is sent to the server, by several connections at once. Each of the functions may be nil.
+// Tracer calls functions for what is sent to the server, by several connections at once. Each of the functions may be
+// nil.
 type Tracer struct {
 	Statement      func(sql string, arguments []any) // before a statement that is not in a batch
 	End            func()                            // after it

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Tables are a projection's rows by table, as sorted text: what every replay of the stream must produce. The positions are
-// missing, because they also say how often a partition changed its owner.
+// Tables are a projection's rows by table, as sorted text: what every replay of the stream must produce. The positions
+// are missing, because they also say how often a partition changed its owner.
 type Tables map[string][]string
 
 // Projection reads all rows of the live projection.
@@ -39,6 +39,7 @@ func ReadProjection(tb testing.TB, url string) Tables {
 		}); err != nil {
 			tb.Fatalf("rows: %v", err)
 		}
+
 		for _, name := range names {
 			slices.Sort(tables[name])
 		}
@@ -46,8 +47,8 @@ func ReadProjection(tb testing.TB, url string) Tables {
 	return tables
 }
 
-// ClearProjection empties the live projection and its positions, so that the next projector replays the stream from its first event. It
-// deletes the rows: to truncate the tables, PostgreSQL creates more than a hundred files.
+// ClearProjection empties the live projection and its positions, so that the next projector replays the stream from its
+// first event. It deletes the rows: to truncate the tables, PostgreSQL creates more than a hundred files.
 func (d *Database) ClearProjection(tb testing.TB) {
 	tb.Helper()
 	withConn(tb, d.URL(), func(conn *pgx.Conn) {
@@ -65,7 +66,8 @@ const partitionDefaultSQL = `
 	  loop execute format('alter table projection.%I alter column partition set default 0', t); end loop;
 	end $$`
 
-// OnePartition makes the live projection that of a stream with a single partition. Rows that are inserted without a partition are in it.
+// OnePartition makes the live projection that of a stream with a single partition. Rows that are inserted without a
+// partition are in it.
 func (d *Database) OnePartition(tb testing.TB) {
 	tb.Helper()
 	withConn(tb, d.URL(), func(conn *pgx.Conn) {
@@ -104,8 +106,8 @@ func projectionTables(tb testing.TB, conn *pgx.Conn) []string {
 	return names
 }
 
-// Diff returns how many rows of each table only one side has, with the first of them: "call_log: 3 only in the first: (...)".
-// It returns nothing if both are equal.
+// Diff returns how many rows of each table only one side has, with the first of them: "call_log: 3 only in the first:
+// (...)". It returns nothing if both are equal.
 func (t Tables) Diff(other Tables) []string {
 	names := slices.Concat(slices.Collect(maps.Keys(t)), slices.Collect(maps.Keys(other)))
 	slices.Sort(names)

@@ -1,8 +1,8 @@
 // Package schematest gives every test a separate PostgreSQL database with callboard's schema in it.
 //
-// One server runs per test process. The schema is migrated once, in a template database of which each test's database is a
-// copy. The server ends with the process, even if the process is killed. The folder of a killed process is removed by a later
-// one.
+// One server runs per test process. The schema is migrated once, in a template database of which each test's database
+// is a copy. The server ends with the process, even if the process is killed. The folder of a killed process is removed
+// by a later one.
 package schematest
 
 import (
@@ -58,8 +58,8 @@ var process struct {
 	err    error
 }
 
-// Run runs a package's tests, stops the server and exits; TestMain calls nothing else. If the tests have passed, Run also
-// runs the checks, for leaked goroutines for example.
+// Run runs a package's tests, stops the server and exits; TestMain calls nothing else. If the tests have passed, Run
+// also runs the checks, for leaked goroutines for example.
 func Run(m *testing.M, checks ...func() error) {
 	code := m.Run()
 	if err := Stop(); err != nil {
@@ -111,6 +111,8 @@ func start(ctx context.Context, settings map[string]string) (*server, error) {
 	s := &server{dir: filepath.Join(base, folderPrefix+strings.ToLower(rand.Text())), password: rand.Text()}
 	all := map[string]string{"max_connections": "200", "max_wal_size": "1GB"}
 	maps.Copy(all, settings)
+
+	// On nodes, the server is their coordinator.
 	workers := 0
 	if OnNodes() {
 		workers = WorkerCount
@@ -124,6 +126,7 @@ func start(ctx context.Context, settings map[string]string) (*server, error) {
 	if base == memoryDir && s.cluster.Major() >= 15 {
 		s.strategy = " strategy file_copy"
 	}
+
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
@@ -184,8 +187,8 @@ func remove(dir string) error {
 	return nil
 }
 
-// baseDir is where the server's folder is created: in memory if enough is free. A copy of the template is some 300 files,
-// for which a disk needs up to ten times as long.
+// baseDir is where the server's folder is created: in memory if enough is free. A copy of the template is some 300
+// files, for which a disk needs up to ten times as long.
 func baseDir() string {
 	if freeSpace(memoryDir) >= minFreeMemory {
 		return memoryDir
@@ -193,8 +196,8 @@ func baseDir() string {
 	return os.TempDir()
 }
 
-// removeAbandoned removes the folders of killed processes. A running process has its folder locked; one that has created its
-// folder less than a minute ago may not have locked it yet.
+// removeAbandoned removes the folders of killed processes. A running process has its folder locked; one that has
+// created its folder less than a minute ago may not have locked it yet.
 func removeAbandoned(base string) {
 	// The pattern is well-formed. Folders that cannot be removed belong to running processes or other users.
 	dirs, _ := filepath.Glob(filepath.Join(base, folderPrefix+"*"))

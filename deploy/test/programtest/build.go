@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// root is callboard's module, from a folder of tests. The programs are built there, with the versions of its dependencies.
+// root is callboard's module, from a folder of tests. The programs are built there, with the versions of its
+// dependencies.
 const root = "../../.."
 
 // Programs are built when a test asks for the first of them, and are the same for all tests of a run.

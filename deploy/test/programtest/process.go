@@ -16,10 +16,12 @@ import (
 	"callboard/events/eventstest"
 )
 
-// stopLimit is how long a process may take to exit after a signal. It takes far less on a machine that does nothing else.
+// stopLimit is how long a process may take to exit after a signal. It takes far less on a machine that does nothing
+// else.
 const stopLimit = 3 * time.Minute
 
-// Process is a program that runs as a process and can be restarted. Its methods must be called from the test's own goroutine.
+// Process is a program that runs as a process and can be restarted. Its methods must be called from the test's own
+// goroutine.
 type Process struct {
 	testing.TB
 	Out, Err Output
@@ -55,8 +57,8 @@ func Environment(variables map[string]string) []string {
 	return list // the last value of a name applies
 }
 
-// Run runs a program with an input to its end, and returns its outputs and its exit code: -1 if a signal killed it. Its environment is
-// [Environment]. The end of ctx interrupts it.
+// Run runs a program with an input to its end, and returns its outputs and its exit code: -1 if a signal killed it. Its
+// environment is [Environment]. The end of ctx interrupts it.
 func Run(ctx context.Context, tb testing.TB, path string, env map[string]string, input string, args ...string) (out, errs string, code int) {
 	tb.Helper()
 	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // a program under test
@@ -71,8 +73,8 @@ func Run(ctx context.Context, tb testing.TB, path string, env map[string]string,
 	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
 }
 
-// NewProcess returns a process that is not started. It is killed when the test ends; a failed test logs the last lines of its output.
-// The name is that of the files of its output.
+// NewProcess returns a process that is not started. It is killed when the test ends; a failed test logs the last lines
+// of its output. The name is that of the files of its output.
 func NewProcess(tb testing.TB, name, path string, env map[string]string) *Process {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -101,6 +103,8 @@ func (p *Process) Start(args ...string) {
 	defer out.Close() // the process has another handle
 	defer errs.Close()
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = Environment(p.env), out, errs, endWithParent()
+
+	// One goroutine starts the process and waits for its end.
 	p.cmd, p.exited = cmd, exited
 	go func() {
 		defer close(exited)
@@ -212,7 +216,8 @@ func (p *Process) KillIfRunning() (killed bool) {
 	return killed
 }
 
-// Wait waits until the process exits, and returns its exit code: -1 if a signal killed it. The test fails if it takes longer than the limit.
+// Wait waits until the process exits, and returns its exit code: -1 if a signal killed it. The test fails if it takes
+// longer than the limit.
 func (p *Process) Wait(limit time.Duration) (code int) {
 	p.Helper()
 	select {

@@ -1,6 +1,6 @@
-// Package connection connects callboard's programs to NATS and PostgreSQL. A connection to NATS reconnects without a limit, unless the
-// server refuses what was sent: then the connection is closed, and the program ends. A pool of the primary drops its connections when the
-// server was demoted. Neither logs a secret.
+// Package connection connects callboard's programs to NATS and PostgreSQL. A connection to NATS reconnects without a
+// limit, unless the server refuses what was sent: then the connection is closed, and the program ends. A pool of the
+// primary drops its connections when the server was demoted. Neither logs a secret.
 package connection
 
 import (
@@ -29,8 +29,8 @@ type NATS struct {
 
 // NATSConfig configures a connection to NATS.
 type NATSConfig struct {
-	// URL has the servers. If it is from a file, user, password and token are read again at every attempt to connect; those of its
-	// first server are used for all.
+	// URL has the servers. If it is from a file, user, password and token are read again at every attempt to connect;
+	// those of its first server are used for all.
 	URL setting.URL
 
 	// Files, which are read again at every attempt to connect. Empty: none.
@@ -41,12 +41,12 @@ type NATSConfig struct {
 	Inbox string // prefix of the subjects of replies; empty: _INBOX
 	Name  string // of the connection, as the server shows it
 
-	// RetryConnect keeps trying while no server answers the first attempt, for programs that start together with NATS. Without it
-	// that is an error.
+	// RetryConnect keeps trying while no server answers the first attempt, for programs that start together with NATS.
+	// Without it that is an error.
 	RetryConnect bool
 
-	// Interactive is for requests whose senders do not wait for a new connection. Publishing fails while the connection is lost, and a
-	// silent server is noticed sooner.
+	// Interactive is for requests whose senders do not wait for a new connection. Publishing fails while the connection
+	// is lost, and a silent server is noticed sooner.
 	Interactive bool
 
 	Log zerolog.Logger
@@ -58,8 +58,8 @@ const (
 	dialTimeout   = 5 * time.Second
 	reconnectWait = 500 * time.Millisecond
 
-	// defaultMaxSilence is how long a server may send nothing before it gets a ping, and how long a write may block. A host that has
-	// disappeared closes no connection, so only this detects it.
+	// defaultMaxSilence is how long a server may send nothing before it gets a ping, and how long a write may block. A
+	// host that has disappeared closes no connection, so only this detects it.
 	defaultMaxSilence = 5 * time.Second
 	maxPings          = 2 // without a pong
 
@@ -79,12 +79,15 @@ func NewNATS(c NATSConfig) (*NATS, error) {
 	if c.inClear() {
 		c.Log.Warn().Stringer("server", c.URL).Msg("nats connection does not require TLS: set CALLBOARD_NATS_CA, or write tls:// in its URL")
 	}
+
 	servers, credentials := c.credentials()
 	options := slices.Concat(c.logHandlers(), c.reconnectOptions(), credentials, c.tlsOptions(), []nats.Option{
 		nats.Name(c.Name), nats.CustomInboxPrefix(cmp.Or(c.Inbox, "_INBOX")),
 		nats.Timeout(dialTimeout), nats.SetCustomDialer(&natsDialer{net.Dialer{Timeout: dialTimeout}}),
 		nats.ClosedHandler(func(*nats.Conn) { close(n.closed) }),
 	})
+
+	// Connect. The error names the servers without passwords.
 	var err error
 	if n.conn, err = nats.Connect(servers, options...); err != nil {
 		return nil, fmt.Errorf("NATS at %s: %w", c.URL, err)
@@ -96,8 +99,8 @@ func NewNATS(c NATSConfig) (*NATS, error) {
 	return n, nil
 }
 
-// credentials returns the servers' URLs and the options for what the URLs do not contain. nats.go calls the options' functions, and
-// opens the credentials file, at every attempt to connect.
+// credentials returns the servers' URLs and the options for what the URLs do not contain. nats.go calls the options'
+// functions, and opens the credentials file, at every attempt to connect.
 func (c NATSConfig) credentials() (servers string, options []nats.Option) {
 	if c.Creds != "" {
 		options = append(options, nats.UserCredentials(c.Creds))
@@ -105,6 +108,8 @@ func (c NATSConfig) credentials() (servers string, options []nats.Option) {
 	if !c.URL.FromFile() {
 		return c.URL.Reveal(), options
 	}
+
+	// The file is read again at every attempt, so that a password can be replaced.
 	servers, _ = splitUser(c.URL.Reveal())
 	return servers, append(options,
 		nats.UserInfoHandler(func() (user, password string) {
@@ -159,8 +164,8 @@ func (c NATSConfig) tlsOptions() (options []nats.Option) {
 	return options
 }
 
-// reconnectOptions detect a server that has disappeared and reconnect without a limit, also after refused credentials: while
-// credentials are replaced, server and client can disagree for a time.
+// reconnectOptions detect a server that has disappeared and reconnect without a limit, also after refused credentials:
+// while credentials are replaced, server and client can disagree for a time.
 func (c NATSConfig) reconnectOptions() []nats.Option {
 	silence, buffer := cmp.Or(c.maxSilence, defaultMaxSilence), nats.DefaultReconnectBufSize
 	if c.Interactive {
@@ -207,8 +212,9 @@ func (n *NATS) Close() {
 	<-n.closed
 }
 
-// Run is the connection as an actor: it closes the connection when ctx ends. It returns an error if nats.go closes the connection first,
-// because of an error after which nats.go does not reconnect. Then only a new connection, of a new process, can work.
+// Run is the connection as an actor: it closes the connection when ctx ends. It returns an error if nats.go closes the
+// connection first, because of an error after which nats.go does not reconnect. Then only a new connection, of a new
+// process, can work.
 func (n *NATS) Run(ctx context.Context) error {
 	select {
 	case <-n.closed:

@@ -169,7 +169,8 @@ func TestNewNATS_UnknownAuthority(t *testing.T) {
 	}
 }
 
-// A credentials file is read again when the connection is lost: the second user is accepted after the first one was revoked.
+// A credentials file is read again when the connection is lost: the second user is accepted after the first one was
+// revoked.
 func TestNewNATS_CredentialsReplaced(t *testing.T) {
 	t.Parallel()
 	account, operator := newNKey(t, nkeys.CreateAccount), newNKey(t, nkeys.CreateOperator)

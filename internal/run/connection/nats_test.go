@@ -187,7 +187,8 @@ func TestNewNATS_Interactive(t *testing.T) {
 	}
 }
 
-// The server closes the connection of a client that sends a longer line than it reads, and the client does not connect again.
+// The server closes the connection of a client that sends a longer line than it reads, and the client does not connect
+// again.
 func TestNATS_Run_ConnectionClosedByServer(t *testing.T) {
 	t.Parallel()
 	n, err := NewNATS(NATSConfig{URL: natsURL(t, eventstest.NewServer(t).URL()), Log: zerolog.Nop()})

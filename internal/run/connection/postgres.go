@@ -23,8 +23,8 @@ import (
 
 // PostgresConfig configures a pool of connections to PostgreSQL.
 type PostgresConfig struct {
-	// URL is the server. If it is from a file, the file is read again for every new connection, except for session settings. So are the
-	// certificates that the URL names. While the file can't be read, the URL of the start is used.
+	// URL is the server. If it is from a file, the file is read again for every new connection, except for session
+	// settings. So are the certificates that the URL names. While the file can't be read, the URL of the start is used.
 	URL setting.URL
 
 	// Program is the first part of the application_name, which is followed by the host and the process id.
@@ -33,8 +33,8 @@ type PostgresConfig struct {
 	// Pool is the pool's name in metrics and in the log.
 	Pool string
 
-	// Connections is the size of the pool; zero: 4. It does not depend on the machine, so that operators can add up what all programs
-	// take.
+	// Connections is the size of the pool; zero: 4. It does not depend on the machine, so that operators can add up
+	// what all programs take.
 	Connections int
 
 	// ReadWrite refuses servers that are in recovery or read-only.
@@ -61,8 +61,8 @@ const (
 
 	connectTimeout = 10 * time.Second
 
-	// pingTimeout limits how long a pool waits for a connection that was idle before it opens another one: the host may have disappeared without
-	// closing it. It is longer than the stalls of a server that owners of partitions outlast.
+	// pingTimeout limits how long a pool waits for a connection that was idle before it opens another one: the host may
+	// have disappeared without closing it. It is longer than the stalls of a server that owners of partitions outlast.
 	pingTimeout = 15 * time.Second
 
 	// logInterval limits how often a pool logs that it can't connect: every request tries.
@@ -74,6 +74,7 @@ func NewPool(ctx context.Context, c PostgresConfig) (*pgxpool.Pool, error) {
 	o := &opener{PostgresConfig: c}
 	o.Log = o.Log.With().Str("pool", c.Pool).Stringer("server", c.URL).Logger().
 		Sample(&zerolog.BurstSampler{Burst: 1, Period: logInterval})
+
 	config, err := o.parse(c.URL)
 	if err != nil {
 		return nil, err
@@ -83,6 +84,8 @@ func NewPool(ctx context.Context, c PostgresConfig) (*pgxpool.Pool, error) {
 	config.PingTimeout = pingTimeout
 	config.BeforeConnect = o.reload
 	config.AfterConnect = c.AfterConnect
+
+	// The pool is known to its opener, which resets it after a failover.
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL at %s: %w", c.URL, err)
@@ -111,6 +114,8 @@ func (o *opener) parse(url setting.URL) (*pgxpool.Config, error) {
 		// Not wrapped, because the parser's error quotes the URL.
 		return nil, fmt.Errorf("PostgreSQL at %s: the URL can't be parsed", url)
 	}
+
+	// The settings of the sessions.
 	connect := config.ConnConfig
 	connect.ConnectTimeout = cmp.Or(connect.ConnectTimeout, connectTimeout)
 	maps.Copy(connect.RuntimeParams, schema.SessionSettings())
@@ -118,6 +123,8 @@ func (o *opener) parse(url setting.URL) (*pgxpool.Config, error) {
 	if connect.RuntimeParams["application_name"] == "" {
 		connect.RuntimeParams["application_name"] = applicationName(o.Program)
 	}
+
+	// A server that was demoted is refused. The kind of an error decides whether its connection is used again.
 	if o.ReadWrite {
 		connect.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
@@ -128,8 +135,8 @@ func (o *opener) parse(url setting.URL) (*pgxpool.Config, error) {
 	return config, nil
 }
 
-// reload makes a new connection use the server, the user and the certificates of the URL as it is now. It keeps the session's settings:
-// pools that are made from this pool's configuration have further ones.
+// reload makes a new connection use the server, the user and the certificates of the URL as it is now. It keeps the
+// session's settings: pools that are made from this pool's configuration have further ones.
 func (o *opener) reload(_ context.Context, connect *pgx.ConnConfig) error {
 	now, err := o.current()
 	if err != nil {
@@ -203,15 +210,15 @@ func registerPool(registry prometheus.Registerer, name string, pool *pgxpool.Poo
 	return nil
 }
 
-// KeepAlive are settings of a session by which the server notices within seconds that the session's host has disappeared, and releases its
-// locks.
+// KeepAlive are settings of a session by which the server notices within seconds that the session's host has
+// disappeared, and releases its locks.
 func KeepAlive() map[string]string {
 	return map[string]string{"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3"}
 }
 
-// ReaderSettings returns the settings of a reader's sessions, and additional ones. A plan must not depend on what the planner knows about
-// the tables: it would prefer a bitmap scan and a sort to the index that has a page in order. A scan that can't be avoided costs so much
-// under enable_seqscan = off that it would be compiled.
+// ReaderSettings returns the settings of a reader's sessions, and additional ones. A plan must not depend on what the
+// planner knows about the tables: it would prefer a bitmap scan and a sort to the index that has a page in order. A
+// scan that can't be avoided costs so much under enable_seqscan = off that it would be compiled.
 func ReaderSettings(additional map[string]string) map[string]string {
 	settings := map[string]string{
 		"plan_cache_mode":   "force_generic_plan",
@@ -226,8 +233,9 @@ func ReaderSettings(additional map[string]string) map[string]string {
 // cancelTime is how long a connection waits for the end of a statement that it has cancelled, before it closes.
 const cancelTime = time.Second
 
-// CancelStatements makes connections cancel a statement whose context ends, and go on. Otherwise they close, and the next statement needs a
-// new one. A connection that has cancelled a statement is not used for 100 ms, so that it can't cancel the next one.
+// CancelStatements makes connections cancel a statement whose context ends, and go on. Otherwise they close, and the
+// next statement needs a new one. A connection that has cancelled a statement is not used for 100 ms, so that it can't
+// cancel the next one.
 func CancelStatements(config *pgconn.Config) {
 	config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelTime}

@@ -74,8 +74,8 @@ callboard_db_pool_max{pool="second"} 5
 	}
 }
 
-// The user and the password in the URL's file are read again for every new connection. While the file can't be read, the URL of the
-// start is used.
+// The user and the password in the URL's file are read again for every new connection. While the file can't be read,
+// the URL of the start is used.
 func TestNewPool_URLReplaced(t *testing.T) {
 	t.Parallel()
 	database, file := schematest.New(t), filepath.Join(t.TempDir(), "url")

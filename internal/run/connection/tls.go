@@ -12,8 +12,8 @@ import (
 	"callboard/internal/run/setting"
 )
 
-// CheckTLS logs a warning for each URL of a PostgreSQL server on another host that does not require TLS. It ignores URLs that are not
-// set.
+// CheckTLS logs a warning for each URL of a PostgreSQL server on another host that does not require TLS. It ignores
+// URLs that are not set.
 func CheckTLS(log zerolog.Logger, servers ...setting.URL) {
 	for _, server := range servers {
 		if server.Reveal() != "" && postgresInClear(server.Reveal()) {
@@ -58,8 +58,9 @@ func remote(host string) bool {
 	return ip == nil || !ip.IsLoopback()
 }
 
-// natsDialer dials NATS servers. It closes a connection when a write has failed: nats.go keeps one open whose server did not read what was
-// published while no connection was there, and waits for its reader to end, which lasts until the server gives the connection up.
+// natsDialer dials NATS servers. It closes a connection when a write has failed: nats.go keeps one open whose server
+// did not read what was published while no connection was there, and waits for its reader to end, which lasts until the
+// server gives the connection up.
 type natsDialer struct{ dialer net.Dialer }
 
 // Dial dials a server.

@@ -8,7 +8,8 @@
 // Its text is the flag's, otherwise the variable's, otherwise the default's. An empty variable counts as not set. With
 // the tag "secret" the text can also be in a file, which the variable with the suffix _FILE names.
 //
-// The tag "missing" makes a setting required, and its text says what to do. [Parse] reads all settings before it reports everything that is invalid or missing.
+// The tag "missing" makes a setting required, and its text says what to do. [Parse] reads all settings before it
+// reports everything that is invalid or missing.
 //
 // A value that holds a secret prints without it, whatever the verb or the encoder, and no error quotes the text of a
 // secret.
@@ -122,6 +123,8 @@ func (r *reader) resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, e
 	if flag.Tag.Has("secret") {
 		file = r.getenv(name + fileSuffix)
 	}
+
+	// One of the two may be set. An empty variable counts as not set.
 	switch {
 	case text != "" && file != "":
 		r.invalid[flag.Value] = fmt.Errorf("is set, and %s too: unset one of the two", name+fileSuffix)
@@ -154,6 +157,8 @@ func (m mapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 	} else {
 		value, err = m.parse(fmt.Sprint(token.Value), ctx.Value.Tag)
 	}
+
+	// What is invalid is reported together with the others.
 	switch {
 	case err != nil:
 		m.invalid[ctx.Value] = err

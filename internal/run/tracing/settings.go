@@ -15,7 +15,8 @@ const (
 	tracesHeadersVariable = "OTEL_EXPORTER_OTLP_TRACES_HEADERS"
 )
 
-// checkSettings returns the collector's host. The SDK ignores what it can't parse, so these settings are parsed here first.
+// checkSettings returns the collector's host. The SDK ignores what it can't parse, so these settings are parsed here
+// first.
 func checkSettings() (host string, err error) {
 	endpoint, err := url.Parse(strings.TrimSpace(os.Getenv(endpointVariable)))
 	if err != nil || endpoint.Scheme != "http" && endpoint.Scheme != "https" || endpoint.Host == "" {

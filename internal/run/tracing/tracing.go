@@ -1,5 +1,5 @@
-// Package tracing exports a program's spans by OTLP over HTTP. It does nothing unless OTEL_EXPORTER_OTLP_ENDPOINT is set. All its settings
-// are the standard ones of OpenTelemetry, which the SDK reads from the environment.
+// Package tracing exports a program's spans by OTLP over HTTP. It does nothing unless OTEL_EXPORTER_OTLP_ENDPOINT is
+// set. All its settings are the standard ones of OpenTelemetry, which the SDK reads from the environment.
 package tracing
 
 import (
@@ -32,8 +32,8 @@ type Traces struct {
 	log      zerolog.Logger
 }
 
-// New starts the export of a service's spans, if OTEL_EXPORTER_OTLP_ENDPOINT is set. No error contains the value of a setting, because it
-// may be secret.
+// New starts the export of a service's spans, if OTEL_EXPORTER_OTLP_ENDPOINT is set. No error contains the value of a
+// setting, because it may be secret.
 func New(ctx context.Context, service string, log zerolog.Logger) (*Traces, error) {
 	if os.Getenv(endpointVariable) == "" {
 		return &Traces{}, nil
@@ -42,6 +42,7 @@ func New(ctx context.Context, service string, log zerolog.Logger) (*Traces, erro
 	if err != nil {
 		return nil, err
 	}
+
 	// The SDK would print settings that it can't parse, with their values.
 	otel.SetLogger(logr.Discard())
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn().Err(err).Msg("opentelemetry error") }))
@@ -49,10 +50,12 @@ func New(ctx context.Context, service string, log zerolog.Logger) (*Traces, erro
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
+
 	described, err := describe(ctx, service)
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
+
 	log.Info().Str("collector", host).Msg("exporting traces")
 	// The queue of the batcher is bounded: it drops spans while no collector takes them.
 	exporter := &reportingExporter{SpanExporter: client, log: log}
@@ -85,8 +88,8 @@ func (t *Traces) Tracer() trace.Tracer {
 	return t.provider.Tracer(instrumentation)
 }
 
-// Handler starts a span for every request, as a child of that in its traceparent header. next names and describes it. If there are no
-// spans, Handler returns next.
+// Handler starts a span for every request, as a child of that in its traceparent header. next names and describes it.
+// If there are no spans, Handler returns next.
 func (t *Traces) Handler(next http.Handler) http.Handler {
 	if !t.On() {
 		return next
@@ -112,7 +115,8 @@ func (t *Traces) Close() {
 	}
 }
 
-// reportingExporter logs when exports begin to fail and when they succeed again. Without it, the SDK would report every failure.
+// reportingExporter logs when exports begin to fail and when they succeed again. Without it, the SDK would report every
+// failure.
 type reportingExporter struct {
 	sdktrace.SpanExporter
 	log     zerolog.Logger
