@@ -19,6 +19,7 @@ import (
 //	address outside the key's allowlist                   403
 //	malformed identifier in the path                      400
 //	scope missing, or narrowed where it can't be          403
+//	no place for the audit entry                          503
 //	quota used up                                         429
 //	coverage of the group or organization is too old      503
 //	phone system not covered by the grant                 404
