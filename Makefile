@@ -61,7 +61,7 @@ test/e2e: ## Run the tests with real processes, manifests and images
 	go -C deploy/test test -timeout 60m ./...
 
 .PHONY: test/race
-test/race: ## Run all tests under the race detector
+test/race: ## Run the first tier's tests under the race detector
 	go test -race -timeout 90m ./...
 
 # Tests of the stream and of keys, whose statements on nodes are those of other tests.

@@ -1,6 +1,7 @@
-// Package dump copies the tables that no rebuild can make again out of a database and into another: those of the
-// schemas access, control and webhook. The projection is not among them.
 package schema
+
+// A dump copies the tables that no rebuild can make again out of a database and into another: those of the schemas
+// access, control and webhook. The projection is not among them.
 
 import (
 	"context"

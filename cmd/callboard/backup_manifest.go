@@ -1,7 +1,8 @@
-// Package backup writes and restores what no rebuild can make again. From the database these are keys, audit and
-// decisions. From NATS they are the stream of events, the bucket of transcripts and the stream of audit entries. The
-// projection is not in it, and neither is any secret setting.
 package main
+
+// A backup has what no rebuild can make again. From the database these are keys, audit and decisions. From NATS they are
+// the stream of events, the bucket of transcripts and the stream of audit entries. The projection is not in it, and
+// neither is any secret setting.
 
 import (
 	"encoding/json"

@@ -130,7 +130,10 @@ func (c *rebuildCommand) rebuild(ctx context.Context, streams run.Streams, s ses
 
 func (r rebuildResult) lines() []string {
 	lines := comparisonLines(r.Comparison)
-	if unchanged(r.Comparison) && !r.NewHistory {
+	switch {
+	case !unchanged(r.Comparison):
+		lines = slices.Insert(lines, 0, fmt.Sprintf("Generation %d, which is replaced, beside the new one:", r.Replaced))
+	case !r.NewHistory:
 		lines = append(lines, fmt.Sprintf("No rows changed: %d rows compared.", r.Comparison.Rows))
 	}
 

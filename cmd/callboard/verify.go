@@ -146,6 +146,9 @@ func (c *repairCommand) Run(ctx context.Context, streams run.Streams) error {
 
 func (c *repairCommand) lines(done rebuild.RepairResult) []string {
 	lines, name := comparisonLines(done.Comparison), systemName(c.System.id)
+	if !unchanged(done.Comparison) {
+		lines = slices.Insert(lines, 0, "The rows that are replaced, beside the new ones:")
+	}
 	if done.Rows == 0 {
 		return append(lines, fmt.Sprintf("The stream's messages make no rows of %s, so it has none now.", name))
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -145,6 +146,13 @@ func (f *Folder) Serve(w http.ResponseWriter, r *http.Request, token string) err
 	header.Set("Content-Disposition", contentDisposition)
 	header.Set("Cache-Control", cacheControl)
 	header.Set("ETag", file.etag)
+
+	// A range has a meaning for GET alone, and an unknown unit is ignored (RFC 9110, 14.2). net/http would refuse the
+	// unit, and would answer the last zero bytes with an impossible Content-Range.
+	if rng := r.Header.Get("Range"); r.Method != http.MethodGet || !strings.HasPrefix(rng, "bytes=") || rng == "bytes=-0" {
+		r = r.Clone(r.Context())
+		r.Header.Del("Range")
+	}
 
 	filter := &errorFilter{ResponseWriter: w, control: http.NewResponseController(w), began: time.Now()}
 	http.ServeContent(filter, r, "", file.modified, file)

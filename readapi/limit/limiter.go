@@ -69,8 +69,10 @@ func New(c Config) (*Limiter, error) {
 		store: newStore(c), clock: clock{local: c.now, tick: c.tick}, breaker: newBreaker(),
 		metrics: newMetrics(c.Metrics), lineages: make(map[uuid.UUID]*lineage),
 
-		// An overloaded server would fill the log with outages.
-		log: c.Log.Sample(&zerolog.BurstSampler{Burst: maxLines, Period: time.Minute}),
+		// An overloaded server would fill the log with outages. Their ends are not left out.
+		log: c.Log.Sample(zerolog.LevelSampler{
+			WarnSampler: &zerolog.BurstSampler{Burst: maxLines, Period: time.Minute},
+		}),
 	}, nil
 }
 

@@ -332,7 +332,7 @@ func (f permittedFleet) owner() map[string]string { return f.env("operator", f.d
 // recordedEvent returns an event of the recorded bodies in events/testdata.
 func recordedEvent(t *testing.T, entity events.Entity) (line string, event events.Event) {
 	t.Helper()
-	body, err := os.ReadFile(filepath.Join("..", "..", "events", "testdata", string(entity)+".changed.json"))
+	body, err := os.ReadFile(filepath.Join("..", "..", "..", "events", "testdata", string(entity)+".changed.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

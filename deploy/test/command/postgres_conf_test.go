@@ -65,7 +65,7 @@ func writeServerFile(t *testing.T, dir, name string, content []byte) string {
 
 func deployFile(t *testing.T, name string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "..", "deploy", name))
+	content, err := os.ReadFile(filepath.Join("..", "..", name))
 	if err != nil {
 		t.Fatal(err)
 	}

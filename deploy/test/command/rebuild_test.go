@@ -181,7 +181,7 @@ func checkDamaged(t *testing.T, f rebuildFixture) {
 		`TABLE .*topology +1 +different values\n`+
 		`Run 'callboard repair --system ID' for each of these phone systems, or 'callboard rebuild', to correct this\.\n$`, "verify")
 	f.expect(1, `\nRun 'callboard repair --system `+first+`' or 'callboard rebuild' to correct this\.\n$`, "verify", "--system", first)
-	f.expect(0, `(?s)^call_log, phone system `+first+`, .*: missing row\n.*\nRebuilt the \d+ rows of phone system `+first+` from \d+ messages; `+
+	f.expect(0, `(?s)^The rows that are replaced, beside the new ones:\ncall_log, phone system `+first+`, .*: missing row\n.*\nRebuilt the \d+ rows of phone system `+first+` from \d+ messages; `+
 		`writes paused for \d+ ms\.\nPhone systems whose reports show other values: 1\. .*\n$`, "repair", "--system", first)
 	f.expect(0, noDifferences, "verify", "--system", first)
 	var other comparisonJSON
@@ -189,7 +189,7 @@ func checkDamaged(t *testing.T, f rebuildFixture) {
 	if got, want := other.changesText(), "day_count surplus 1"; got != want {
 		t.Errorf("verify of the second phone system: changes = %s, want %s", got, want)
 	}
-	f.expect(0, `(?s)^day_count, .*: unexpected row\n.*\nday_count +1 +unexpected\n`+
+	f.expect(0, `(?s)^Generation \d+, which is replaced, beside the new one:\nday_count, .*: unexpected row\n.*\nday_count +1 +unexpected\n`+
 		`Generation 3 is live: \d+ messages in \d+\.\ds \(.*\), \d+ messages/s.*; writes paused for \d+ ms \(snapshot\) and \d+ ms \(switch\)\.\n`+
 		`Generation 2 is kept for 'callboard rollback'\.\n$`, "rebuild", "--keep")
 	f.expect(0, noDifferences, "verify")

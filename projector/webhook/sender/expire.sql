@@ -7,15 +7,21 @@ with slice as (
     or due_at < $1
   order by id
   limit $2
+),
+
+-- Only what expires is locked: a delivery that ends meanwhile moves to another table, where a waiting lock would fail.
+expired as (
+  select id
+  from webhook.waiting
+  where id = any (array(select id from slice where cause = 'redelivered' or created_at < $1))
   for update skip locked
 ),
 skipped as (
   update webhook.delivery d
   set state = 'skipped', finished_at = now()
-  from slice
+  from expired
   where d.finished_at = 'infinity'
-    and d.id = slice.id
-    and (slice.cause = 'redelivered' or slice.created_at < $1)
+    and d.id = expired.id
   returning d.id
 )
 select count(*)
