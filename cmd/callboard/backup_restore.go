@@ -162,7 +162,7 @@ func (c restoreConfig) restoreStream(ctx context.Context, t *restoreTarget) erro
 	}
 
 	// The configuration is that of the backup, perhaps with other replicas.
-	stream := t.backupStream.Snapshot
+	stream := t.Snapshot
 	if c.Replicas > 0 {
 		var err error
 		if stream, err = stream.WithReplicas(c.Replicas); err != nil {

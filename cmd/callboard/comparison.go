@@ -42,8 +42,10 @@ func kindText(kind rebuild.Kind) string {
 		return "missing"
 	case rebuild.KindSurplus:
 		return "unexpected"
+	case rebuild.KindChanged:
+		return "different values"
 	}
-	return "different values"
+	return string(kind)
 }
 
 // messageCountTable is the table of the message accounting. Its rows belong to no phone system, so a repair does not

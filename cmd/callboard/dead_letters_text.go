@@ -138,6 +138,7 @@ func resultText(s deadletter.State) string {
 		return "not applied"
 	case deadletter.Waiting:
 		return "still waiting for a projector"
+	case deadletter.Applied, deadletter.Dropped:
 	}
 	return string(s)
 }

@@ -248,7 +248,8 @@ func (c secretsConfig) natsURL(user, password string) string {
 
 // natsPasswords are variables with hashes of the passwords in the users' URLs. Errors contain no part of a URL.
 func natsPasswords(users, urls []string) (string, error) {
-	text := "# Made by 'callboard secrets create': bcrypt hashes of the passwords in nats-*-url.\n"
+	var text strings.Builder
+	text.WriteString("# Made by 'callboard secrets create': bcrypt hashes of the passwords in nats-*-url.\n")
 	for i, user := range users {
 		first, _, _ := strings.Cut(urls[i], ",")
 		u, err := url.Parse(strings.TrimSpace(first))
@@ -266,9 +267,9 @@ func natsPasswords(users, urls []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		text += fmt.Sprintf("%s_password: %q\n", user, hash)
+		fmt.Fprintf(&text, "%s_password: %q\n", user, hash)
 	}
-	return text, nil
+	return text.String(), nil
 }
 
 // routePort is the port of NATS' routes.

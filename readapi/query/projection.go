@@ -31,7 +31,6 @@ type Projection struct {
 	long       func() *semaphore.Weighted // the connections that long statements can have
 	waiting    atomic.Int64               // long statements that wait for a connection
 	partitions access.PartitionCount
-	nodes      schema.Nodes // over which the tables can be distributed
 }
 
 // New returns a Projection that reads through the pool. The caller closes the pool.
