@@ -287,7 +287,7 @@ func (c *check) showsConsole(t *testing.T) {
 	c.run(t, "--profile", "console", "up", "-d", "--no-deps", "console")
 	eventually(t, "the console", func() bool {
 		status, page, _ := answer(t, fmt.Sprintf("http://127.0.0.1:%d/", c.console), "")
-		return status == http.StatusOK && strings.Contains(page, "all current")
+		return status == http.StatusOK && strings.Contains(page, "Nothing needs attention")
 	})
 	c.run(t, "--profile", "console", "rm", "--stop", "--force", "console")
 }
