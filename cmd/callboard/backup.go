@@ -61,6 +61,7 @@ func (c *backupCommand) writeKeys(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return err
 		}
+
 		list, err := json.Marshal(append([]access.Record{}, keys...)) // no null in JSON
 		if err != nil {
 			return err
@@ -72,6 +73,7 @@ func (c *backupCommand) writeKeys(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+
 	return c.print(out, written, fmt.Sprintf("%s: %d keys.", written.Path, written.Keys))
 }
 

@@ -60,7 +60,7 @@ type backupStream struct {
 	events.Snapshot
 }
 
-// streamNames returns the streams of a backup, that of events first. The stream of audit entries has those that are not
+// streamNames returns the streams of a backup, the stream of events first. The stream of audit entries has those that are not
 // stored yet.
 func (c backupConfig) streamNames() []string {
 	names := []string{c.Stream, bucketStream}

@@ -132,7 +132,7 @@ func (c restoreConfig) findTarget(ctx context.Context, s backupStream) (restoreT
 		return t, nil // it is replaced
 	}
 
-	// The stream has messages: they must be those of the backup, as its last one shows.
+	// The stream has messages: they must be the backup's messages, as the last one shows.
 	t.exists = true
 	if s.Name == events.AuditStream {
 		return t, nil // its messages come and go
@@ -161,7 +161,7 @@ func (c restoreConfig) restoreStream(ctx context.Context, t *restoreTarget) erro
 		}
 	}
 
-	// The configuration is that of the backup, perhaps with other replicas.
+	// The configuration is the backup's, perhaps with other replicas.
 	stream := t.Snapshot
 	if c.Replicas > 0 {
 		var err error

@@ -14,7 +14,7 @@ import (
 )
 
 // comparisonLines are samples of rows that differ, then sums by table, then the rest. What is compared is the live
-// projection, or the one that a rebuild has replaced; what is expected is the new one.
+// projection, or the generation that a rebuild has replaced; what is expected is the new one.
 func comparisonLines(c rebuild.Comparison) []string {
 	lines := sampleLines(c)
 	if len(c.Changes) > 0 {

@@ -8,7 +8,7 @@ import (
 	"callboard/internal/run"
 )
 
-// commands are those of a build without the tag operator.
+// commands exist in a build without the tag operator.
 type commands struct {
 	Dev devCommand `cmd:"" help:"Run everything in one process, with sample calls."`
 	operatorCommands

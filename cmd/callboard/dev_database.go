@@ -60,7 +60,7 @@ func (d *devDatabase) prepare(ctx context.Context, progress func(string)) error 
 		}
 	}
 
-	// Migrate. A projection of another release is made anew: its stream is here.
+	// Migrate. A projection of another release is rebuilt: its stream is here.
 	superuserSteps, err := schema.Migrate(ctx, d.ownerURL.Reveal())
 	for _, sentence := range superuserSteps {
 		progress(sentence)

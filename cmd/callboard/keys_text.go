@@ -137,6 +137,8 @@ func auditRow(e access.AuditEntry) []string {
 	if e.Address != nil {
 		address = e.Address.String()
 	}
+
+	// An entry can stand for requests of several addresses, and for several requests.
 	if e.Addresses > 1 {
 		address += fmt.Sprintf(" and %s others", grouped(int64(e.Addresses-1)))
 	}

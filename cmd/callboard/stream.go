@@ -78,8 +78,11 @@ func (c *streamCreateCommand) create(ctx context.Context, js jetstream.JetStream
 	if err := c.createEvents(ctx, js, created); err != nil {
 		return err
 	}
+
 	bucket, err := events.EnsureBucket(ctx, js, c.Replicas)
 	created.Bucket = created.Bucket || bucket
+
+	// The first failure ends it; what exists by then is noted.
 	for _, s := range []struct {
 		config  jetstream.StreamConfig
 		created *bool
