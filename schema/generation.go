@@ -78,17 +78,13 @@ func DropVerification(ctx context.Context, tx pgx.Tx) error {
 
 // MakeLive makes the generation the live one. There must be no live generation.
 func (g Generation) MakeLive(ctx context.Context, tx pgx.Tx) error {
-	err := execute(ctx, tx, []string{
+	return execute(ctx, tx, []string{
 		fmt.Sprintf("alter schema %s rename to projection", g.Schema()),
 		fmt.Sprintf("update control.generation set state = 'live', switched_at = now() where id = %d", g.ID),
 	})
-	if err != nil {
-		return err
-	}
-	return grantLive(ctx, tx)
 }
 
-// grantLive grants the roles their rights on the live generation. One that a release with fewer roles built lacks some.
+// grantLive grants the roles their rights on the live generation.
 func grantLive(ctx context.Context, tx pgx.Tx) error { return grantOn(ctx, tx, "projection") }
 
 func grantOn(ctx context.Context, tx pgx.Tx, name string) error {

@@ -68,7 +68,7 @@ func (h *harness) insertOf(stream uuid.NullUUID, reason string) int64 {
 func (h *harness) insertOfNextGeneration() int64 {
 	h.Helper()
 	id := h.insert("x")
-	h.Exec("update control.dead_letter set generation = (select id + 1 from projection.generation) where id = $1", id)
+	h.Exec("update control.dead_letter set generation = (select max(id) + 1 from control.generation) where id = $1", id)
 	return id
 }
 

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"math/rand/v2"
@@ -249,7 +250,11 @@ func TestReaders_ShareBudgets(t *testing.T) {
 	js := connect(t, eventstest.NewServer(t).URL())
 	s := newStore(testConfig(js))
 	ensure := func(t *rapid.T) {
-		if _, err := s.ensure(t.Context(), local); err != nil {
+		_, err := s.ensure(t.Context(), local)
+		for errors.Is(err, context.DeadlineExceeded) { // a busy machine's server answers late
+			_, err = s.ensure(t.Context(), local)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -85,10 +85,14 @@ func TestNodes(t *testing.T) {
 	h.awaitApplied(settleMessages)
 
 	for _, args := range []string{"rebuild --keep", "repair --system " + here[0].String(), "rollback", "rebuild"} {
-		var result struct{ Comparison rebuild.Comparison }
+		var result struct {
+			Comparison        rebuild.Comparison
+			WritePauseSeconds float64
+		}
 		if h.command(&result, strings.Fields(args)...); result.Comparison.Differs() {
 			t.Errorf("%s: comparison = %+v, want no difference", args, result.Comparison)
 		}
+		t.Logf("%s: writes paused for %.3f s", args, result.WritePauseSeconds)
 		h.awaitApplied(settleMessages)
 	}
 
