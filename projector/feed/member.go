@@ -192,11 +192,15 @@ func (m *Member) Progress() (deliveries uint64, receiving bool) {
 	return r.deliveries, r.opened && !r.waits
 }
 
-// Received tells whether the partition's consumer has delivered all messages up to a sequence. It may be called from any goroutine.
+// Received tells whether all messages up to a sequence are in the queue or were taken. What the feed has passed is not in
+// the queue of a member that has failed, or that waits to be attached. It may be called from any goroutine.
 func (m *Member) Received(sequence uint64) bool {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
-	if m.behind() {
+	switch {
+	case m.gone || !m.attached:
+		return false
+	case m.behind():
 		return m.last >= sequence
 	}
 	return m.feed.passed >= sequence

@@ -388,6 +388,43 @@ func TestShared_CatchesUpWithAClockMessage(t *testing.T) {
 	e.atClock(one, clock)
 }
 
+// A member has not received what the feed had passed before it joined.
+func TestMember_ReceivesWhatWasPassedBeforeItJoined(t *testing.T) {
+	t.Parallel()
+	e := newSharedEnv(t, 2, 1<<20)
+	e.publishMany(20, 2)
+	last := e.publish(1, nil)
+	first := e.join(1, 0)
+	eventstest.Eventually(t, "the feed has passed all messages", func() bool { return first.Received(last) })
+
+	m := e.join(0, 0)
+	eventstest.Eventually(t, "all messages", func() bool { return m.Received(last) })
+	var taken []uint64
+	for _, message := range m.Take(100) {
+		taken = append(taken, message.Sequence)
+	}
+	if want := e.stored(0); !slices.Equal(taken, want) {
+		t.Errorf("messages = %v, want %v", taken, want)
+	}
+}
+
+// The queue of a member that has failed was thrown away.
+func TestMember_HasReceivedNothingOnceItHasFailed(t *testing.T) {
+	t.Parallel()
+	e := newSharedEnv(t, 1, 1<<20)
+	e.publishMany(20, 1)
+	last := e.publish(0, nil)
+	failed := e.join(0, 0)
+	eventstest.Eventually(t, "all messages", func() bool { return failed.Received(last) })
+
+	failed.Fail(errors.New("a failure"))
+	again := e.join(0, 0)
+	eventstest.Eventually(t, "all messages once more", func() bool { return again.Received(last) })
+	if failed.Received(last) {
+		t.Error("received = true, want false")
+	}
+}
+
 // A clock message keeps its place among the messages of a partition that has some, and is not taken alone.
 func TestMember_ClockMessagesKeepTheirPlace(t *testing.T) {
 	t.Parallel()

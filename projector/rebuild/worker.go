@@ -103,14 +103,16 @@ func (w *worker) advance(ctx context.Context) (err error) {
 
 // next applies the next batch of the messages up to a sequence, or waits for it. It tells whether there are none left.
 func (w *worker) next(ctx context.Context, limit uint64) (done bool, err error) {
-	delivered := w.member.Received(limit) // asked before the queue is
+	received := w.member.Received(limit)
 	if len(w.held) == 0 {
-		w.take(delivered)
+		w.take(received)
 	}
 	switch {
 	case len(w.held) > 0 && w.held[0].Sequence <= limit:
 		return false, w.apply(ctx, limit)
-	case len(w.held) > 0 || delivered:
+	case len(w.held) > 0:
+		return true, nil
+	case received && w.member.Received(limit): // asked again: the queue of a member that failed meanwhile was thrown away
 		return true, nil
 	}
 
