@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
@@ -31,15 +32,11 @@ type backupCommand struct {
 // Run writes a backup.
 func (c *backupCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.KeysOnly {
-		return c.writeKeys(ctx, streams.Out)
+		return c.writeKeys(ctx, streams)
 	}
 	var written writtenBackup
-	err := withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(js jetstream.JetStream, conn *pgx.Conn, display *progressDisplay) error {
-		var err error
-		written, err = writeBackup(ctx, backupConfig{
-			Dir: c.Dir, Audit: c.Audit, Keep: c.Keep, Release: run.ReadBuild().Version, Stream: c.Stream.Name,
-			Database: conn, NATS: js, Progress: display,
-		})
+	err := withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(s backupServers) (err error) {
+		written, err = backup{c, s}.write(ctx)
 		return err
 	})
 	if err != nil {
@@ -54,27 +51,36 @@ type writtenKeys struct {
 	Keys int    `json:"keys"`
 }
 
-func (c *backupCommand) writeKeys(ctx context.Context, out io.Writer) error {
-	var written writtenKeys
+// writeKeys replaces the list of keys in the folder of all backups. It is the old or the new one at every moment.
+func (c *backupCommand) writeKeys(ctx context.Context, streams run.Streams) error {
+	display := newProgress(streams.Err)
+	defer display.Close()
+	written := writtenKeys{Path: filepath.Join(c.Dir, "keys.json")}
 	err := withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		keys, err := keyRegistry(pool).List(ctx)
 		if err != nil {
 			return err
 		}
 
-		list, err := json.Marshal(append([]access.Record{}, keys...)) // no null in JSON
+		// A partial file is one that an earlier run may have left.
+		written.Keys = len(keys)
+		if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+			return err
+		}
+		const partial = "keys.json" + partialSuffix
+		_, err = writeBackupFile(c.Dir, partial, display, func(w io.Writer) error {
+			return json.NewEncoder(w).Encode(append([]access.Record{}, keys...)) // no null in JSON
+		})
 		if err != nil {
 			return err
 		}
-		written.Keys = len(keys)
-		written.Path, err = writeKeyList(c.Dir, list)
-		return err
+		return errors.Join(os.Rename(filepath.Join(c.Dir, partial), written.Path), syncDir(c.Dir))
 	})
 	if err != nil {
 		return err
 	}
 
-	return c.print(out, written, fmt.Sprintf("%s: %d keys.", written.Path, written.Keys))
+	return c.print(streams.Out, written, fmt.Sprintf("%s: %d keys.", written.Path, written.Keys))
 }
 
 func backupLines(b writtenBackup) []string {
@@ -92,10 +98,16 @@ func backupLines(b writtenBackup) []string {
 	return append(lines, "The backup contains no secrets. Keep the peppers, the cursor key and the webhook key elsewhere: no API key works without its pepper.")
 }
 
+// backupServers are the servers of a backup or a restore, and where its progress is shown.
+type backupServers struct {
+	js      jetstream.JetStream
+	conn    *pgx.Conn
+	display *progress
+}
+
 // withBothServers does work on JetStream and on a connection to the database, and shows its progress on errs.
 func withBothServers(
-	ctx context.Context, nats setting.NATS, postgres setting.Postgres, errs io.Writer,
-	work func(jetstream.JetStream, *pgx.Conn, *progressDisplay) error,
+	ctx context.Context, nats setting.NATS, postgres setting.Postgres, errs io.Writer, work func(backupServers) error,
 ) error {
 	return withServers(ctx, nats, postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
 		conn, err := pool.Acquire(ctx)
@@ -105,7 +117,7 @@ func withBothServers(
 		defer conn.Release()
 		display := newProgress(errs)
 		defer display.Close()
-		return work(js, conn.Conn(), display)
+		return work(backupServers{js, conn.Conn(), display})
 	})
 }
 
@@ -132,10 +144,8 @@ func (c *restoreCommand) Run(ctx context.Context, streams run.Streams) error {
 		return err
 	}
 	var done restoredBackup
-	err = withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(js jetstream.JetStream, conn *pgx.Conn, display *progressDisplay) (err error) {
-		done, err = restoreBackup(ctx, restoreConfig{
-			Path: c.Path, Keys: keys, Replicas: c.Replicas, StreamsOnly: c.StreamsOnly, Database: conn, NATS: js, Progress: display,
-		})
+	err = withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(s backupServers) (err error) {
+		done, err = restore{c, s, keys}.run(ctx)
 		return withRestoreAdvice(err)
 	})
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -18,11 +17,7 @@ import (
 func comparisonLines(c rebuild.Comparison) []string {
 	lines := sampleLines(c)
 	if len(c.Changes) > 0 {
-		rows := [][]string{{"TABLE", "ROWS", "DIFFERENCE"}}
-		for _, change := range c.Changes {
-			rows = append(rows, []string{change.Table, strconv.FormatInt(change.Rows, 10), kindText(change.Kind)})
-		}
-		lines = append(append(lines, ""), table(rows)...)
+		lines = append(append(lines, ""), list(c.Changes, "", "table", "rows", "kind")...)
 	}
 
 	if len(c.MissingColumns) > 0 {
@@ -35,19 +30,6 @@ func comparisonLines(c rebuild.Comparison) []string {
 	return append(lines, unreadableLines(c.Unreadable)...)
 }
 
-// kindText is how rows differ.
-func kindText(kind rebuild.Kind) string {
-	switch kind {
-	case rebuild.KindMissing:
-		return "missing"
-	case rebuild.KindSurplus:
-		return "unexpected"
-	case rebuild.KindChanged:
-		return "different values"
-	}
-	return string(kind)
-}
-
 // messageCountTable is the table of the message accounting. Its rows belong to no phone system, so a repair does not
 // change them.
 const messageCountTable = "message_count"
@@ -58,7 +40,7 @@ func sampleLines(c rebuild.Comparison) []string {
 	for _, d := range c.Samples {
 		row := rowName(d) + ": "
 		if d.Kind != rebuild.KindChanged {
-			lines = append(lines, row+kindText(d.Kind)+" row")
+			lines = append(lines, row+string(d.Kind)+" row")
 		}
 		for _, v := range d.Values {
 			lines = append(lines, row+fmt.Sprintf("%s is %s, expected %s", v.Column, printable(v.Served), printable(v.Expected)))

@@ -37,22 +37,10 @@ func (i *devInstance) newReady(ctx context.Context) (devReady, error) {
 		BaseURL:           i.baseURL(),
 		NATSURL:           i.natsURL.Reveal(),
 		PostgresURL:       i.database.ownerURL.Reveal(),
-		ReadAPIAdminURL:   "http://" + i.admin.reader.Addr().String(),
-		ProjectorAdminURL: "http://" + i.admin.projector.Addr().String(),
-		WebhooksAdminURL:  "http://" + i.admin.webhooks.Addr().String(),
-	}
-	r.Env = map[string]string{
-		"CALLBOARD_NATS_URL":     r.NATSURL,
-		"CALLBOARD_STREAM":       events.StreamName,
-		"CALLBOARD_POSTGRES_URL": r.PostgresURL,
-		"CALLBOARD_BASE_URL":     r.BaseURL,
-		"CALLBOARD_KEY_PEPPER":   i.dir.pepper,
-		"CALLBOARD_CURSOR_KEY":   i.dir.cursor,
-		"CALLBOARD_AUDIO_URL":    i.dir.audioURL(),
-
-		"CALLBOARD_WEBHOOK_KEY":            i.dir.hooks,
-		"CALLBOARD_WEBHOOK_ALLOW_NETWORKS": localNetwork,
-		"CALLBOARD_WEBHOOK_CA_FILE":        i.dir.path(listenCertificate),
+		ReadAPIAdminURL:   i.adminURLs["reader"],
+		ProjectorAdminURL: i.adminURLs["projector"],
+		WebhooksAdminURL:  i.adminURLs["webhooks"],
+		Env:               i.env(),
 	}
 	if i.company == nil {
 		return r, nil
@@ -155,17 +143,16 @@ const listenAddress = "127.0.0.1:8443"
 // issueKey issues a key for the sample's first organization and revokes the key of the last start, which can't be shown
 // again.
 func (i *devInstance) issueKey(ctx context.Context) (key string, err error) {
-	peppers := i.dir.peppers()
-	if len(peppers) == 0 {
-		return "", errors.New("the key pepper in the data directory is damaged: start with --fresh")
+	pepper, err := access.ParsePepper(i.dir.secrets["key-pepper"])
+	if err != nil {
+		return "", err
 	}
-
 	pool, err := i.newOperatorPool(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer pool.Close()
-	registry := access.NewRegistry(pool, peppers[0])
+	registry := access.NewRegistry(pool, pepper)
 	if err := i.revokeLastKey(ctx, registry); err != nil {
 		return "", err
 	}

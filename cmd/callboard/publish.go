@@ -39,7 +39,7 @@ func (c *publishCommand) Run(ctx context.Context, streams run.Streams) error {
 
 		// What was published before an error is part of the output.
 		display := newProgress(streams.Err)
-		p := linePublisher{publisher: events.NewPublisher(js, publishSource), task: display.Start("publishing", "events", 0)}
+		p := linePublisher{publisher: events.NewPublisher(js, publishSource), display: display}
 		err := p.publish(ctx, input)
 		display.Close()
 		if err != nil {
@@ -66,7 +66,7 @@ func (c *publishCommand) open(streams run.Streams) (io.ReadCloser, error) {
 // linePublisher publishes the events of lines.
 type linePublisher struct {
 	publisher *events.Publisher
-	task      *progressTask
+	display   *progress
 	done      int
 }
 
@@ -131,7 +131,7 @@ func (p *linePublisher) send(ctx context.Context, batch []events.Event) error {
 	case errors.As(err, &unacknowledged):
 		p.done += len(batch) - len(unacknowledged.Events)
 	}
-	p.task.Set(int64(p.done))
+	p.display.Show("publishing", "events", int64(p.done), 0)
 	return err
 }
 
@@ -168,6 +168,7 @@ func (c *simulateCommand) publish(ctx context.Context, publisher *events.Publish
 	company := sample.New(sample.Config{Seed: c.Seed, Systems: c.Systems, Calls: c.Calls})
 	display := newProgress(w)
 	defer display.Close()
-	task := display.Start("publishing", "calls", int64(c.Calls))
-	return sample.Publish(ctx, publisher, company, c.Rate, func(p sample.Counts) { task.Set(int64(p.Calls)) })
+	return sample.Publish(ctx, publisher, company, c.Rate, func(p sample.Counts) {
+		display.Show("publishing", "calls", int64(p.Calls), int64(c.Calls))
+	})
 }

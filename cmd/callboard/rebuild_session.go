@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -45,22 +44,19 @@ const buildMemory = 400 << 20
 func runSession[T any](ctx context.Context, s session, work func(context.Context, rebuild.Config) (T, error)) (done T, err error) {
 	run.LimitMemory(buildMemory)
 	err = withServers(ctx, s.servers.NATS, s.servers.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) (err error) {
-		shown := newRebuildProgress(s.errs)
-		defer shown.close()
-		done, err = work(ctx, s.config(js, pool, shown))
+		display := newProgress(s.errs)
+		defer display.Close()
+		showStep(display, rebuild.Progress{Step: rebuild.StepPlan})
+		done, err = work(ctx, rebuild.Config{
+			JetStream: js, Stream: s.servers.Stream.Name, Database: pool, Workers: s.options.Workers, MaxLiveLag: s.options.MaxLiveLag,
+			Throttled: display.SetNote, Progress: func(now rebuild.Progress) { showStep(display, now) },
+		})
 		return s.withAdvice(err)
 	})
 	if err != nil && ctx.Err() != nil && !outlastsInterruption(err) {
 		err = fmt.Errorf("%w\n%s", errInterrupted, s.interrupted)
 	}
 	return done, err
-}
-
-func (s session) config(js jetstream.JetStream, pool *pgxpool.Pool, shown *rebuildProgress) rebuild.Config {
-	return rebuild.Config{
-		JetStream: js, Stream: s.servers.Stream.Name, Database: pool, Workers: s.options.Workers,
-		MaxLiveLag: s.options.MaxLiveLag, Throttled: shown.waiting, Progress: shown.set,
-	}
 }
 
 // withAdvice adds what to do to an error.
@@ -93,55 +89,11 @@ func outlastsInterruption(err error) bool {
 		errors.Is(err, rebuild.ErrUnconfirmed) || errors.Is(err, errNotShown)
 }
 
-// rebuildProgress shows the steps of a rebuild. Its methods may be called from several goroutines.
-type rebuildProgress struct {
-	mu      sync.Mutex
-	display *progressDisplay
-	step    rebuild.Step
-	task    *progressTask // of the step
-	done    int64         // of the task
-}
-
-func newRebuildProgress(w io.Writer) *rebuildProgress {
-	p := &rebuildProgress{display: newProgress(w)}
-	p.start(rebuild.StepPlan, 0)
-	return p
-}
-
-func (p *rebuildProgress) close() { p.display.Close() }
-
-// set shows the current step.
-func (p *rebuildProgress) set(now rebuild.Progress) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.step != now.Step {
-		p.task.Finish()
-		p.start(now.Step, now.Total)
-	}
-	p.done = max(p.done, now.Done)
-	p.task.SetTotal(now.Total)
-	p.task.Set(p.done)
-}
-
-// waiting shows why the rebuild waits; an empty text removes it.
-func (p *rebuildProgress) waiting(why string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.task.SetNote(why)
-}
-
-// start shows a step.
-func (p *rebuildProgress) start(step rebuild.Step, total int64) {
-	name, unit := stepWords(step)
-	p.step, p.done = step, 0
-	p.task = p.display.Start(name, unit, total)
-}
-
-// stepWords are the name of a step and the unit that it counts.
-func stepWords(step rebuild.Step) (name, unit string) {
+// showStep shows the current step of a rebuild.
+func showStep(display *progress, now rebuild.Progress) {
 	words := map[rebuild.Step][2]string{
 		rebuild.StepPlan: {"planning"}, rebuild.StepLoad: {"loading", "messages"}, rebuild.StepIndex: {"indexing", "statements"},
 		rebuild.StepCompare: {"comparing", "tables"}, rebuild.StepSwitch: {"switching"}, rebuild.StepDrop: {"dropping"},
-	}[step]
-	return words[0], words[1]
+	}[now.Step]
+	display.Show(words[0], words[1], now.Done, now.Total)
 }

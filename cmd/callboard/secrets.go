@@ -78,7 +78,7 @@ func (c secretsConfig) files() (files []secretFile) {
 	}
 
 	for _, name := range []string{"key-pepper", "cursor-key", "webhook-key"} {
-		add(name, randomKey)
+		add(name, text(func([]string) string { return randomKey() }))
 	}
 
 	// The database's roles. The server's image reads the owner's password as PostgreSQL's user.
@@ -162,10 +162,11 @@ func (c secretsConfig) check() error {
 	return nil
 }
 
-func randomKey([]string) (string, error) {
+// randomKey returns 32 random bytes in base64.
+func randomKey() string {
 	key := make([]byte, 32)
-	_, err := rand.Read(key)
-	return base64.StdEncoding.EncodeToString(key), err
+	_, _ = rand.Read(key) // never fails
+	return base64.StdEncoding.EncodeToString(key)
 }
 
 func randomPassword([]string) (string, error) { return rand.Text(), nil }

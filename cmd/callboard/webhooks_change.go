@@ -65,7 +65,7 @@ func (c *webhooksResumeCommand) Run(ctx context.Context, streams run.Streams) er
 		}
 		display := newProgress(streams.Err)
 		defer display.Close()
-		skipped, err := r.SkipAndResume(ctx, c.ID, display.Start("skipping", "deliveries", 0).Set)
+		skipped, err := r.SkipAndResume(ctx, c.ID, func(count int64) { display.Show("skipping", "deliveries", count, 0) })
 		if err != nil {
 			return withSkipped(ctx, err, skipped)
 		}
@@ -81,7 +81,7 @@ func (c *webhooksRemoveCommand) Run(ctx context.Context, streams run.Streams) er
 	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
 		display := newProgress(streams.Err)
 		defer display.Close()
-		skipped, err := r.Remove(ctx, c.ID, display.Start("skipping", "deliveries", 0).Set)
+		skipped, err := r.Remove(ctx, c.ID, func(count int64) { display.Show("skipping", "deliveries", count, 0) })
 		if err != nil {
 			return withSkipped(ctx, err, skipped)
 		}

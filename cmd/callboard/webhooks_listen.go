@@ -155,7 +155,7 @@ func (h *hookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (r received) line() string {
-	parts := []string{milliInstant(r.At)}
+	parts := []string{instant(r.At)}
 	switch {
 	case r.Refused != "":
 		parts = append(parts, "refused ("+printable(r.Refused)+")")

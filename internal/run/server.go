@@ -21,9 +21,8 @@ type ServerSettings struct {
 // Server is what every program that serves needs to run.
 type Server struct {
 	NATS     connection.NATSConfig
-	Postgres setting.URL       // the primary
-	Session  map[string]string // additional settings of the database sessions
-	Admin    net.Listener      // the program closes it
+	Postgres setting.URL  // the primary
+	Admin    net.Listener // the program closes it
 	Log      zerolog.Logger
 }
 

@@ -116,7 +116,7 @@ func TestSQL_OrganizationPlan(t *testing.T) {
 // connect opens a connection with the role and the settings of a reader.
 func connect(t *testing.T, database *schematest.Database) *pgx.Conn {
 	t.Helper()
-	return database.Connect(t, "callboard_reader", connection.ReaderSettings(nil))
+	return database.Connect(t, "callboard_reader", connection.ReaderSettings())
 }
 
 // explain runs the statement for a key by its short part, and returns its plan with the actual numbers of rows.

@@ -133,7 +133,7 @@ func TestWebhooks_States(t *testing.T) {
 	f.expect(0, `^No webhook endpoints\. `, "list")
 	id := f.register()
 	f.deliver(id, 3)
-	f.expect(0, `(?m)^ID +NAME +STATE +URL .*\n`+id+` +CRM +active +https://hooks\.example\.com/in\?… +system `+systemID+` +3 +0 +never +never +- +-$`, "list")
+	f.expect(0, `(?m)^id +name +state +reason +url .*\n`+id+` +CRM +active +- +https://hooks\.example\.com/in\?… +system `+systemID+` +3 +0 +- +- +- +- +-$`, "list")
 	f.expect(0, `^Endpoint `+id+` is paused\.\n$`, "pause", id, "--by", "Ada")
 	f.expect(0, `is active\.\nDeliveries skipped: 3\.\n$`, "resume", id, "--skip")
 	f.expect(1, `webhook endpoint `+id+` is active: pause it first`, "resume", id, "--skip")
