@@ -178,10 +178,10 @@ func (i *devInstance) env() map[string]string {
 }
 
 // openProgram reads the settings of a program, whose own settings are in common, and opens its log and its admin
-// listener. The program has its own database role.
+// listener. The program has the database role of its name.
 func (i *devInstance) openProgram(ctx context.Context, name string, program any, common *run.ServerSettings) (run.Server, error) {
 	env := i.env()
-	env["CALLBOARD_POSTGRES_URL"] = i.database.roleURL(databaseRoles[name])
+	env["CALLBOARD_POSTGRES_URL"] = i.database.roleURL("callboard_" + name)
 	source := setting.Source{Getenv: func(name string) string { return env[name] }, Out: io.Discard}
 	if _, err := setting.Parse(program, source, kong.Vars{"admin_listen": "127.0.0.1:0"}); err != nil {
 		return run.Server{}, fmt.Errorf("%s: %w\nIf the data directory is damaged, start with --fresh", name, err)

@@ -75,11 +75,6 @@ func (d *devDatabase) prepare(ctx context.Context, progress func(string)) error 
 	return nil
 }
 
-// databaseRoles are the roles of programs.
-var databaseRoles = map[string]string{
-	"projector": "callboard_projector", "reader": "callboard_reader", "webhooks": "callboard_webhooks", "dev": "callboard_operator",
-}
-
 // roleURL returns the URL of a session with one of the roles. The owner sets it: in an external database other programs
 // can use the roles' passwords.
 func (d *devDatabase) roleURL(role string) string {

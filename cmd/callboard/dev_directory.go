@@ -29,7 +29,9 @@ type devDirectory struct {
 }
 
 // devSecrets are the names of the files with secrets.
-var devSecrets = []string{"key-pepper", "cursor-key", "webhook-key", "postgres-password"}
+func devSecrets() []string {
+	return []string{"key-pepper", "cursor-key", "webhook-key", "postgres-password"}
+}
 
 // errLocked says that another instance has locked the directory.
 var errLocked = errors.New("locked")
@@ -77,7 +79,7 @@ func (d *devDirectory) path(name string) string { return filepath.Join(d.root, n
 // clear deletes what instances have written, and no other files.
 func (d *devDirectory) clear() error {
 	var paths []string
-	for _, name := range append([]string{"nats", "nats.log", "audio", "sample-live", "sample-small", listenCertificate, keyFile, "env", "log"}, devSecrets...) {
+	for _, name := range append([]string{"nats", "nats.log", "audio", "sample-live", "sample-small", listenCertificate, keyFile, "env", "log"}, devSecrets()...) {
 		paths = append(paths, d.path(name))
 	}
 	errs := []error{cluster.Remove(d.path("postgres"))}
@@ -89,7 +91,7 @@ func (d *devDirectory) clear() error {
 
 // readSecrets reads the secrets, and makes those that are missing: 32 random bytes in base64 each.
 func (d *devDirectory) readSecrets() error {
-	for _, name := range devSecrets {
+	for _, name := range devSecrets() {
 		text, err := os.ReadFile(d.path(name))
 		if errors.Is(err, fs.ErrNotExist) {
 			text = []byte(randomKey())

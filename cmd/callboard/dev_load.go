@@ -53,7 +53,7 @@ func (i *devInstance) load(ctx context.Context) error {
 
 // newOperatorPool returns a pool with the operator's role.
 func (i *devInstance) newOperatorPool(ctx context.Context) (*pgxpool.Pool, error) {
-	url, err := setting.NewPostgresURL(i.database.roleURL(databaseRoles["dev"]))
+	url, err := setting.NewPostgresURL(i.database.roleURL("callboard_operator"))
 	if err != nil {
 		return nil, err
 	}

@@ -132,9 +132,7 @@ type secretsCreateCommand struct {
 
 // Run creates what is missing.
 func (c *secretsCreateCommand) Run(streams run.Streams) error {
-	done, err := createSecrets(secretsConfig{
-		Dir: c.Dir, Postgres: c.Postgres, Replicas: c.Replicas, NATS: c.NATS, Group: c.Group, PostgresUser: c.PostgresUser, Groups: c.Groups,
-	})
+	done, err := c.create()
 	if err != nil {
 		return fmt.Errorf("secrets: %w", err)
 	}

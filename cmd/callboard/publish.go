@@ -70,55 +70,41 @@ type linePublisher struct {
 	done      int
 }
 
-// publish publishes all available lines as one batch: a file's in large batches, typed ones singly.
+// maxBatch is the number of events that are published together.
+const maxBatch = 1000
+
+// publish publishes all lines that can be read without waiting as one batch: a file's in large batches, typed lines
+// singly. It stops at an invalid line, after the events before it.
 func (p *linePublisher) publish(ctx context.Context, input io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	lines := events.ReadLines(ctx, input, publishSource)
+	var batch []events.Event
 	for {
-		var first events.Line
+		var line events.Line
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case line, more := <-lines:
+		case next, more := <-lines:
 			if !more {
-				return nil
+				return p.send(ctx, batch)
 			}
-			first = line
+			line = next
 		}
 
-		// Send what is before an invalid line, then stop.
-		batch, invalid := collectBatch(first, lines)
+		if line.Err == nil {
+			batch = append(batch, line.Event)
+			if len(lines) > 0 && len(batch) < maxBatch {
+				continue
+			}
+		}
 		if err := p.send(ctx, batch); err != nil {
 			return err
 		}
-		if invalid != nil {
-			return invalid
-		}
-	}
-}
-
-const maxBatch = 1000
-
-// collectBatch returns the events of first and of the lines that are available without waiting, up to an invalid line
-// or maxBatch.
-func collectBatch(first events.Line, lines <-chan events.Line) (batch []events.Event, invalid error) {
-	for line := first; ; {
 		if line.Err != nil {
-			return batch, fmt.Errorf("line %d: %w", line.Number, line.Err)
+			return fmt.Errorf("line %d: %w", line.Number, line.Err)
 		}
-		if batch = append(batch, line.Event); len(batch) == maxBatch {
-			return batch, nil
-		}
-		var more bool
-		select {
-		case line, more = <-lines:
-			if !more {
-				return batch, nil
-			}
-		default:
-			return batch, nil
-		}
+		batch = nil
 	}
 }
 

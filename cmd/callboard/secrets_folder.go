@@ -18,17 +18,8 @@ type secretsResult struct {
 
 // secretsFolder creates files.
 type secretsFolder struct {
-	secretsConfig
+	*secretsCreateCommand
 	result secretsResult
-}
-
-// openSecretsFolder creates the folder if it is missing. Other users, such as PostgreSQL's, reach their file by its
-// name.
-func openSecretsFolder(c secretsConfig) (*secretsFolder, error) {
-	if err := os.MkdirAll(c.Dir, 0o711); err != nil {
-		return nil, err
-	}
-	return &secretsFolder{c, secretsResult{Folder: c.Dir, Created: []string{}, Kept: []string{}}}, nil
 }
 
 // has reports whether the file exists.
