@@ -23,7 +23,7 @@ import (
 // devDirectory is the locked data directory of an instance.
 type devDirectory struct {
 	root    string
-	lock    *os.File
+	unlock  func() error      // nil until the directory is locked
 	secrets map[string]string // by the name of the file
 	log     *os.File
 }
@@ -32,9 +32,6 @@ type devDirectory struct {
 func devSecrets() []string {
 	return []string{"key-pepper", "cursor-key", "webhook-key", "postgres-password"}
 }
-
-// errLocked says that another instance has locked the directory.
-var errLocked = errors.New("locked")
 
 // openDevDirectory creates the directory if it is missing, locks it, and with fresh deletes the data of earlier runs.
 func openDevDirectory(root string, fresh bool) (*devDirectory, error) {
@@ -58,7 +55,7 @@ func openDevDirectory(root string, fresh bool) (*devDirectory, error) {
 
 	// Nothing is read or deleted before the directory is locked.
 	d := &devDirectory{root: root, secrets: make(map[string]string)}
-	if d.lock, err = lockFile(d.path("lock")); errors.Is(err, errLocked) {
+	if d.unlock, err = cluster.Lock(root); errors.Is(err, cluster.ErrInUse) {
 		return nil, fmt.Errorf("another 'callboard dev' uses %s: stop it, or choose another directory with --data", root)
 	}
 	if err == nil && fresh {
@@ -154,7 +151,7 @@ func (d *devDirectory) close() {
 	if d.log != nil {
 		_ = d.log.Close()
 	}
-	if d.lock != nil {
-		unlockFile(d.lock)
+	if d.unlock != nil {
+		_ = d.unlock()
 	}
 }
