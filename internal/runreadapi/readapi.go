@@ -128,10 +128,10 @@ func Run(ctx context.Context, c Config) error {
 
 	// The public listener bounds connections of clients that have sent no key yet.
 	server := publicServer()
-	public := run.LimitConnections(c.Public, server, maxConnections)
+	public, open := run.LimitConnections(c.Public, server, maxConnections)
 	if err := registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "callboard_readapi_connections", Help: "Open connections of clients; further ones wait while there are 4096.",
-	}, func() float64 { return float64(public.Connections()) })); err != nil {
+	}, func() float64 { return float64(open.Load()) })); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
 
