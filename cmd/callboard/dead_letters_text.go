@@ -46,43 +46,11 @@ func deadLetterLines(l deadletter.Detail) []string {
 
 // resultLines are what became of each dead letter, and how many could not be retried.
 func resultLines(results []deadletter.Result, notRetryable map[deadletter.NotRetryableReason]int) []string {
-	if len(results)+len(notRetryable) == 0 {
-		return []string{"No open dead letters."}
-	}
-	var lines []string
-	for _, r := range results {
-		line := fmt.Sprintf("Dead letter %d: %s", r.ID, resultText(r.State))
-		if r.AlreadyResolved {
-			line = fmt.Sprintf("Dead letter %d was resolved before: %s", r.ID, r.State)
-		}
-		if r.Reason != "" {
-			line += ": " + printable(shortened(r.Reason))
-		}
-		lines = append(lines, line+".")
-	}
-
+	lines := list(results, "No dead letters.", "id", "state", "alreadyResolved", "reason")
 	for _, reason := range slices.Sorted(maps.Keys(notRetryable)) {
 		lines = append(lines, fmt.Sprintf("Not retryable: %d %s.", notRetryable[reason], reason.Text()))
 	}
 	return lines
-}
-
-// resultText is the state of a dead letter after a command.
-func resultText(s deadletter.State) string {
-	switch s {
-	case deadletter.Stale:
-		return "stale, because a later state of the same entity exists"
-	case deadletter.Ignored:
-		return "ignored, because its call was deleted"
-	case deadletter.Gone:
-		return "deleted together with its generation"
-	case deadletter.Open:
-		return "not applied"
-	case deadletter.Waiting:
-		return "still waiting for a projector"
-	case deadletter.Applied, deadletter.Dropped:
-	}
-	return string(s)
 }
 
 func (c *deadLettersSkipCommand) lines(s deadletter.Skipped) []string {

@@ -56,7 +56,6 @@ type dryRunResult struct {
 }
 
 func (c *rebuildCommand) dryRun(ctx context.Context, streams run.Streams, s session) error {
-	s.interrupted = nothingChanged
 	found, err := runSession(ctx, s, func(ctx context.Context, config rebuild.Config) (rebuild.Comparison, error) {
 		return rebuild.Verify(ctx, config, uuid.NullUUID{})
 	})
@@ -105,7 +104,7 @@ type rebuildResult struct {
 }
 
 func (c *rebuildCommand) rebuild(ctx context.Context, streams run.Streams, s session) error {
-	s.interrupted, s.unconfirmed, s.changes = "The live generation is unchanged. Run the command again to resume", seeWhichIsLive, true
+	s.changes = true
 	started := time.Now()
 	done, err := runSession(ctx, s, func(ctx context.Context, config rebuild.Config) (done rebuildResult, err error) {
 		done.Result, err = rebuild.Run(ctx, config, c.Keep)
@@ -116,7 +115,7 @@ func (c *rebuildCommand) rebuild(ctx context.Context, streams run.Streams, s ses
 	// An error behind the switch says that the new generation is live.
 	if err != nil && done.Generation != 0 {
 		if errors.Is(err, errInterrupted) {
-			err = errInterrupted // without the note that the live generation is unchanged
+			err = errInterrupted // without the note about the rows of before
 		}
 		last := strings.Join(append([]string{"The next rebuild drops them"}, withoutNoticesLines(done.WithoutNotices)...), "\n")
 		return fmt.Errorf("generation %d is live, but older ones were not dropped: %w\n%s", done.Generation, err, last)
@@ -188,10 +187,7 @@ type rollbackResult struct {
 
 // Run switches to the previous generation, or drops it.
 func (c *rollbackCommand) Run(ctx context.Context, streams run.Streams) error {
-	s := session{
-		servers: c.projectionServers, errs: streams.Err, changes: true,
-		interrupted: "The live generation is unchanged", unconfirmed: seeWhichIsLive,
-	}
+	s := session{servers: c.projectionServers, errs: streams.Err, changes: true}
 	if c.Forget {
 		return s.dropGenerations(ctx, c.output, streams.Out, rebuild.Previous, "There is no previous generation.")
 	}

@@ -25,16 +25,11 @@ type projectionServers struct {
 
 // session runs work on a whole projection and shows its progress on errs.
 type session struct {
-	servers     projectionServers
-	options     buildOptions
-	errs        io.Writer
-	interrupted string // what the error says after an interruption
-	unconfirmed string // what to do when a change may have been committed
-	changes     bool   // the work changes tables, which only their owner may
+	servers projectionServers
+	options buildOptions
+	errs    io.Writer
+	changes bool // the work changes tables, which only their owner may
 }
-
-// nothingChanged is what an interrupted command says that has committed nothing.
-const nothingChanged = "Nothing was changed"
 
 // buildMemory is what the process of a second writer takes: messages of the feed, and batches in work.
 const buildMemory = 400 << 20
@@ -54,7 +49,7 @@ func runSession[T any](ctx context.Context, s session, work func(context.Context
 		return s.withAdvice(err)
 	})
 	if err != nil && ctx.Err() != nil && !outlastsInterruption(err) {
-		err = fmt.Errorf("%w\n%s", errInterrupted, s.interrupted)
+		err = fmt.Errorf("%w\nReaders still have the rows of before. An interrupted rebuild goes on with the next one", errInterrupted)
 	}
 	return done, err
 }
@@ -71,16 +66,13 @@ func (s session) withAdvice(err error) error {
 	case errors.Is(err, rebuild.ErrNotDropped):
 		return fmt.Errorf("%w\nRun 'callboard rebuild --abandon' to drop the unfinished generation, because the live one needs the disk space", err)
 	case errors.Is(err, rebuild.ErrUnconfirmed):
-		return fmt.Errorf("%w\n%s", err, s.unconfirmed)
+		return fmt.Errorf("%w\nRun 'callboard status' to see which generation is live, before you run the command again. A repair can be repeated", err)
 	case errors.Is(err, rebuild.ErrUnreadable):
 		return fmt.Errorf("%w\nNothing was changed, because the changes of this message would be lost. Make it readable again, for example by restoring "+
 			"the object of a transcript, or run 'callboard rebuild', which makes it a dead letter", err)
 	}
 	return err
 }
-
-// seeWhichIsLive says what to do when a switch may have been committed.
-const seeWhichIsLive = "Run 'callboard status' to see which generation is live, before you run the command again"
 
 // outlastsInterruption reports whether an error is printed even after an interruption: a disk is full, a change may
 // have been committed, or a secret is lost.

@@ -29,7 +29,7 @@ func (c *verifyCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.System != nil {
 		system = uuid.NullUUID{UUID: c.System.id, Valid: true}
 	}
-	s := session{servers: c.projectionServers, options: c.buildOptions, errs: streams.Err, interrupted: nothingChanged}
+	s := session{servers: c.projectionServers, options: c.buildOptions, errs: streams.Err}
 	found, err := runSession(ctx, s, func(ctx context.Context, config rebuild.Config) (rebuild.Comparison, error) {
 		return rebuild.Verify(ctx, config, system)
 	})
@@ -128,10 +128,7 @@ type repairCommand struct {
 
 // Run replaces the rows of a phone system by rows that are built from the stream.
 func (c *repairCommand) Run(ctx context.Context, streams run.Streams) error {
-	s := session{
-		servers: c.projectionServers, options: c.buildOptions, errs: streams.Err, changes: true,
-		interrupted: nothingChanged, unconfirmed: "Run the command again: it can be repeated",
-	}
+	s := session{servers: c.projectionServers, options: c.buildOptions, errs: streams.Err, changes: true}
 	done, err := runSession(ctx, s, func(ctx context.Context, config rebuild.Config) (rebuild.RepairResult, error) {
 		return rebuild.Repair(ctx, config, c.System.id)
 	})

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -156,14 +155,8 @@ func (s eventSource) origin(ctx context.Context) (registry.Origin, error) {
 
 // addedEndpoint is the JSON of a new endpoint.
 type addedEndpoint struct {
-	ID        uuid.UUID       `json:"id"`
-	URL       string          `json:"url"`
-	Name      string          `json:"name"`
-	Target    registry.Target `json:"grant"`
-	Kinds     []webhook.Kind  `json:"kinds"`
-	State     registry.State  `json:"state"`
-	Secret    string          `json:"secret"`
-	CreatedAt time.Time       `json:"createdAt"`
+	registry.Endpoint
+	Secret string `json:"secret"`
 }
 
 func (c *webhooksAddCommand) printAdded(ctx context.Context, r *registry.Registry, candidate registry.Candidate, streams run.Streams) error {
@@ -171,7 +164,7 @@ func (c *webhooksAddCommand) printAdded(ctx context.Context, r *registry.Registr
 	if err != nil {
 		return fmt.Errorf("%w: %w\n%s", errNotShown, err, lostSecret(candidate.ID()))
 	}
-	added := addedEndpoint{e.ID, e.URL, e.Name, e.Target, e.Kinds, e.State, candidate.Secret().Reveal(), e.CreatedAt}
+	added := addedEndpoint{e.Endpoint, candidate.Secret().Reveal()}
 	return c.printSecret(streams.Out, added, added.lines(), lostSecret(e.ID))
 }
 

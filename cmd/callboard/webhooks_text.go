@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"callboard/projector/webhook/registry"
@@ -35,31 +34,18 @@ func (r replayed) lines() []string {
 }
 
 func deliveriesLines(deliveries []registry.Delivery) []string {
-	if len(deliveries) == 0 {
-		return []string{"No deliveries."}
+	type row struct {
+		registry.Delivery
+		CallSid string            `json:"callSid"`
+		Last    *registry.Attempt `json:"lastAttempt"`
 	}
-	rows := [][]string{{"DELIVERY", "CREATED", "KIND", "CALL", "EVENT", "STATE", "CAUSE", "ATTEMPTS", "LAST OUTCOME", "NEXT"}}
-	for _, d := range deliveries {
-		rows = append(rows, []string{
-			strconv.FormatInt(d.ID, 10), instant(d.CreatedAt), string(d.Kind), printable(d.Identifiers.CallSid), d.Event, string(d.State), d.Cause,
-			strconv.Itoa(len(d.Attempts)), outcomeText(d.Attempts), instantOr(d.NextAt, "-"),
-		})
+	rows := make([]row, len(deliveries))
+	for i, d := range deliveries {
+		rows[i] = row{Delivery: d, CallSid: d.Identifiers.CallSid}
+		if n := len(d.Attempts); n > 0 {
+			rows[i].Last = &d.Attempts[n-1]
+		}
 	}
-	return table(rows)
-}
-
-// outcomeText is the outcome of the last attempt.
-func outcomeText(attempts []registry.Attempt) string {
-	if len(attempts) == 0 {
-		return "-"
-	}
-	last := attempts[len(attempts)-1]
-	text := fmt.Sprintf("after %d ms", last.MS)
-	if last.Status != nil {
-		text = fmt.Sprintf("%d %s", *last.Status, text)
-	}
-	if last.Error != nil {
-		text += ": " + printable(shortened(*last.Error))
-	}
-	return text
+	return list(rows, "No deliveries.",
+		"delivery", "createdAt", "kind", "callSid", "event", "state", "cause", "lastAttempt", "nextAt")
 }

@@ -553,7 +553,7 @@ func (f permittedFleet) useOperator() {
 	}
 	eventstest.Eventually(f, "a dead letter", func() bool { return shows(f, f.operator(), systemID, "dead-letters", "list") })
 	waitUntilCaughtUp(f, f.operator())
-	expect(f, f.operator(), 1, "not applied", "dead-letters", "retry", "--all", "--timeout", "5m") // the message is still no event
+	expect(f, f.operator(), 1, " open ", "dead-letters", "retry", "--all", "--timeout", "5m") // the message is still no event
 	f.deniedRetry()
 	expect(f, f.operator(), 1, "no message was skipped", "dead-letters", "skip", "0")
 	for _, args := range [][]string{{"status"}, {"verify"}} {

@@ -274,7 +274,7 @@ func TestRebuild_ThrottledAndResumed(t *testing.T) {
 	f.expect(1, `(^|\n)error: .*\nWait until it has finished\.`, "verify")
 	f.moveWatermarks()
 	expect(t, f.operator(), 0, `\n2 +building `, "status")
-	const end = "\nerror: interrupted\nThe live generation is unchanged. Run the command again to resume\n"
+	const end = "\nerror: interrupted\nReaders still have the rows of before. An interrupted rebuild goes on with the next one\n"
 	if code := interrupted.Stop(os.Interrupt); code != 1 || !strings.HasSuffix(interrupted.Err.String(), end) {
 		t.Errorf("interrupted: exit code = %d, errors = %s, want 1 and %q", code, interrupted.Err, end)
 	}
@@ -342,8 +342,9 @@ func TestRebuild_InterruptedDuringCommit(t *testing.T) {
 		eventstest.Eventually(t, "the transaction ends", func() bool { return f.queryText(commits) == "false" })
 	}
 	first := f.firstSystem()
-	interrupt("insert or update on projection.phone_system", "", "\nRun the command again: it can be repeated\n", "repair", "--system", first)
-	interrupt("update on control.generation", "when (new.state = 'live')", "\nRun 'callboard status' to see which generation is live, before you run the command again\n", "rollback")
+	const unconfirmed = "\nRun 'callboard status' to see which generation is live, before you run the command again. A repair can be repeated\n"
+	interrupt("insert or update on projection.phone_system", "", unconfirmed, "repair", "--system", first)
+	interrupt("update on control.generation", "when (new.state = 'live')", unconfirmed, "rollback")
 	// PostgreSQL signals a process and its group. If the second signal arrives after the trigger has caught the first, nothing is committed.
 	f.expect(0, `\n[12] +live `, "status")
 }

@@ -162,7 +162,7 @@ func TestWebhooks_Deliveries(t *testing.T) {
 	f.deliver(id, 3)
 	f.finish("1", "dead")
 	f.finish("2", "delivered")
-	f.expect(0, `(?m)^3 +\S+Z +call\.ended +CA3 +evt_3 +waiting +fired +0 +- +\S+Z\n2 .*\n1 +\S+Z +call\.ended +CA1 +evt_1 +dead +fired +1 +503 after 7 ms: status 503 +-$`, "deliveries", id)
+	f.expect(0, `(?m)^3 +\S+Z +call\.ended +CA3 +evt_3 +waiting +fired +- +\S+Z\n2 .*\n1 +\S+Z +call\.ended +CA1 +evt_1 +dead +fired +\S+Z 503 status 503 "busy\\x1b\[31m" 7 +-$`, "deliveries", id)
 	dead := f.deliveries(id, "--state", "dead", "--since", "1h", "--kind", "call.ended", "--call-sid", "CA1")
 	if len(dead) != 1 || dead[0].Delivery != "1" || dead[0].Identifiers["phoneSystemId"] != systemID || dead[0].Identifiers["callSid"] != "CA1" ||
 		len(dead[0].Identifiers) != 2 || len(dead[0].Attempts) != 1 || *dead[0].Attempts[0].Status != 503 || dead[0].NextAt != nil {
