@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,9 +24,9 @@ type webhooksAddCommand struct {
 	URL  string `arg:"" help:"The URL to send to: https."`
 	Name string `required:"" help:"A name for the endpoint."`
 	grantFlags
-	Kinds       string `required:"" placeholder:"KIND,..." help:"The kinds of events, or all."`
-	Concurrency int    `default:"8" help:"The number of requests at once, from 1 to 64."`
-	NoTest      bool   `help:"Register the endpoint without a test."`
+	Kinds       []webhook.Kind `type:"webhook-kinds" required:"" placeholder:"KIND,..." help:"The kinds of events, or all."`
+	Concurrency int            `default:"8" help:"The number of requests at once, from 1 to 64."`
+	NoTest      bool           `help:"Register the endpoint without a test."`
 	operatorName
 	projectionServers
 	Key     setting.WebhookKey     `embed:""`
@@ -62,10 +61,6 @@ func (c *webhooksAddCommand) add(
 }
 
 func (c *webhooksAddCommand) candidate() (registry.Candidate, error) {
-	kinds, err := parseKinds("--kinds", c.Kinds)
-	if err != nil {
-		return registry.Candidate{}, err
-	}
 	url, err := checkURL(c.Targets, c.URL)
 	if err != nil {
 		return registry.Candidate{}, err
@@ -75,7 +70,7 @@ func (c *webhooksAddCommand) candidate() (registry.Candidate, error) {
 		return registry.Candidate{}, err
 	}
 	kind, id := c.grant()
-	return registry.NewCandidate(c.Name, url, registry.Target{Kind: registry.TargetKind(kind), ID: id}, kinds, c.Concurrency, sealer)
+	return registry.NewCandidate(c.Name, url, registry.Target{Kind: registry.TargetKind(kind), ID: id}, c.Kinds, c.Concurrency, sealer)
 }
 
 // checkURL returns the canonical form of an endpoint's URL.
@@ -180,7 +175,7 @@ func (a addedEndpoint) lines() []string {
 type webhooksSetCommand struct {
 	endpointChange
 	URL         *string                `placeholder:"URL" help:"The URL to send to. What waits is sent there, too."`
-	Kinds       *string                `placeholder:"KIND,..." help:"The kinds of events, or all. What waits is sent whatever its kind is."`
+	Kinds       []webhook.Kind         `type:"webhook-kinds" placeholder:"KIND,..." help:"The kinds of events, or all. What waits is sent whatever its kind is."`
 	Concurrency *int                   `help:"The number of requests at once, from 1 to 64."`
 	Name        *string                `help:"The name."`
 	Targets     setting.WebhookTargets `embed:""`
@@ -204,13 +199,7 @@ func (c *webhooksSetCommand) changes() (changes registry.Changes, err error) {
 	if c.URL == nil && c.Kinds == nil && c.Concurrency == nil && c.Name == nil {
 		return changes, &run.UsageError{Detail: "nothing to change: use --url, --kinds, --concurrency or --name"}
 	}
-	changes.Name, changes.Concurrency = c.Name, c.Concurrency
-
-	if c.Kinds != nil {
-		if changes.Kinds, err = parseKinds("--kinds", *c.Kinds); err != nil {
-			return changes, err
-		}
-	}
+	changes.Name, changes.Concurrency, changes.Kinds = c.Name, c.Concurrency, c.Kinds
 	if c.URL != nil {
 		url, err := checkURL(c.Targets, *c.URL)
 		if err != nil {
@@ -224,23 +213,15 @@ func (c *webhooksSetCommand) changes() (changes registry.Changes, err error) {
 type webhooksTestCommand struct {
 	output
 	endpointArgument
-	Kind     string           `placeholder:"KIND" help:"Send an event of this kind with random identifiers. Default: callboard.test, without data."`
+	Kind     string           `enum:"callboard.test,${kinds}" default:"callboard.test" placeholder:"KIND" help:"Send an event of this kind with random identifiers. Default: callboard.test, without data."`
 	Postgres setting.Postgres `embed:""`
 }
 
 // Run has an endpoint tested.
 func (c *webhooksTestCommand) Run(ctx context.Context, streams run.Streams) error {
-	kind := webhook.Kind(c.Kind)
-	switch {
-	case c.Kind == "":
-		kind = webhook.Test
-	case kind != webhook.Test && !slices.Contains(webhook.Kinds(), kind):
-		return &run.UsageError{Detail: fmt.Sprintf("--kind: %q is not a kind of event: use one of %s", c.Kind, joinNames(webhook.Kinds(), ", "))}
-	}
-
 	// A test that is not answered 2xx is printed, and fails the command.
 	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
-		trial, err := r.Try(ctx, c.ID, kind, waiting(streams.Err))
+		trial, err := r.Try(ctx, c.ID, webhook.Kind(c.Kind), waiting(streams.Err))
 		if err != nil {
 			return err
 		}

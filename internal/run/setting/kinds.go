@@ -53,6 +53,7 @@ func (r *reader) mappers() []kong.Option {
 		"ports":           list[uint16](within("port", parsePort)),
 		"postgres-url":    only(NewPostgresURL),
 		"postgres-urls":   only(parsePostgresURLs),
+		"webhook-kinds":   only(webhook.ParseKinds),
 		"webhook-keys":    list[webhook.Key](only(decoded(webhook.NewKey))),
 		"webhook-secrets": list[webhook.Secret](only(webhook.ParseSecret)),
 	} {

@@ -48,6 +48,7 @@ type allSettings struct {
 	Since      *time.Duration         `placeholder:"30d"`
 	Instant    time.Time              `type:"instant"`
 	Networks   []netip.Prefix         `type:"networks"`
+	Kinds      []webhook.Kind         `type:"webhook-kinds"`
 }
 
 // Run is required by kong.
@@ -98,7 +99,7 @@ func TestParse(t *testing.T) {
 		"CALLBOARD_WEBHOOK_PORTS":          "8443, 443,65535",
 		"CALLBOARD_WEBHOOK_CA_FILE":        "/etc/hostname",
 	})
-	p, err := parse(env, "--log-level", "debug", "--stream=OTHER", "--since", "30d", "--instant", "2026-03-02T09:30:00Z", "--networks=10.0.0.0/8", "--networks=::1,::2")
+	p, err := parse(env, "--log-level", "debug", "--stream=OTHER", "--since", "30d", "--instant", "2026-03-02T09:30:00Z", "--networks=10.0.0.0/8", "--networks=::1,::2", "--kinds=voicemail.created, call.ended")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,6 +128,7 @@ func TestParse(t *testing.T) {
 		{"webhook secrets", len(p.Secrets), 2},
 		{"a flag of days", *p.Since, 30 * 24 * time.Hour},
 		{"an instant", p.Instant, time.Date(2026, 3, 2, 9, 30, 0, 0, time.UTC)},
+		{"kinds of events", p.Kinds, []webhook.Kind{"call.ended", "voicemail.created"}},
 		{"a flag that is repeated", fmt.Sprint(p.Networks), "[10.0.0.0/8 ::1/128 ::2/128]"},
 	} {
 		if !reflect.DeepEqual(c.got, c.want) {
