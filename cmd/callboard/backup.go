@@ -186,39 +186,21 @@ func withRestoreAdvice(err error) error {
 }
 
 func (c *restoreCommand) lines(r restoredBackup) []string {
-	lines := []string{"Backup of " + instant(r.Manifest.Created) + " by callboard " + r.Manifest.Release + "."}
-	for _, s := range r.Streams {
-		what := "restored up to"
-		if !s.Restored {
-			what = "left as it is, up to"
-		}
-		lines = append(lines, fmt.Sprintf("Stream %s: %s %d.", s.Name, what, s.Last))
-	}
+	lines := []string{"Backup of " + instant(r.Manifest.Created) + " by callboard " + r.Manifest.Release + ".", ""}
+	lines = append(lines, list(r.Streams, "No streams.", "name", "restored", "lastSequence")...)
 	if c.StreamsOnly {
-		return append(lines, "The database was left as it is. Next: run 'callboard rebuild' where 'callboard status' shows a stopped partition.")
+		return append(lines, "", "The database was left as it is. Next: run 'callboard rebuild' where 'callboard status' shows a stopped partition.")
 	}
-
-	for _, t := range r.Tables {
-		lines = append(lines, fmt.Sprintf("Table %s: %d rows.", t.Name, t.Rows))
-	}
+	lines = append(append(lines, ""), list(r.Tables, "No tables.", "name", "rows")...)
 
 	// Keys that ended, or were issued, after the backup.
-	for _, k := range r.KeysEnded {
-		lines = append(lines, fmt.Sprintf("Key %s %s: %s.", k.ID, printable(k.Name), keyEnd(k)))
-	}
-	for _, k := range r.KeysMissing {
-		lines = append(lines, fmt.Sprintf("Key %s %s: issued after the backup, so it does not work. Issue another.", k.ID, printable(k.Name)))
-	}
+	lines = append(lines, "", "Keys that are ended again:")
+	lines = append(lines, list(r.KeysEnded, "None.", "id", "name", "revokedAt", "expiresAt")...)
+	lines = append(lines, "", "Keys that were issued after the backup. They do not work: issue others.")
+	lines = append(lines, list(r.KeysMissing, "None.", "id", "name")...)
 	if c.AcceptRevoked {
 		lines = append(lines, fmt.Sprintf("Keys that were revoked after %s work again, except for those above: revoke them before you start a reader.",
 			instant(r.Manifest.Created)))
 	}
-	return append(lines, "The projection is empty. Next: run 'callboard rebuild', then start projectors and readers.")
-}
-
-func keyEnd(k schema.KeyState) string {
-	if k.RevokedAt != nil {
-		return "revoked again, as of " + instant(*k.RevokedAt)
-	}
-	return "ends again at " + instantOr(k.ExpiresAt, "no time")
+	return append(lines, "", "The projection is empty. Next: run 'callboard rebuild', then start projectors and readers.")
 }

@@ -26,7 +26,7 @@ type restore struct {
 type restoredBackup struct {
 	Manifest backupManifest   `json:"-"`
 	Streams  []restoredStream `json:"streams"`
-	Tables   []restoredTable  `json:"tables"`
+	Tables   []backupTable    `json:"tables"` // empty: the database was left as it is
 
 	KeysEnded   []schema.KeyState `json:"keysEnded"`   // again, by the list or by the stream KEYS
 	KeysMissing []schema.KeyState `json:"keysMissing"` // issued after the backup: they do not work
@@ -39,17 +39,11 @@ type restoredStream struct {
 	Last     uint64 `json:"lastSequence"`
 }
 
-// restoredTable is a table of the backup.
-type restoredTable struct {
-	Name string `json:"name"`
-	Rows int64  `json:"rows"`
-}
-
 // run restores a backup into a migrated, empty database, and the streams that do not exist or have never had a message.
 // It changes nothing before it has checked everything. The tables are filled in one transaction after the streams: after
 // an interruption the same restore can run again.
 func (c restore) run(ctx context.Context) (restoredBackup, error) {
-	done := restoredBackup{Tables: []restoredTable{}, KeysEnded: []schema.KeyState{}, KeysMissing: []schema.KeyState{}}
+	done := restoredBackup{Tables: []backupTable{}, KeysEnded: []schema.KeyState{}, KeysMissing: []schema.KeyState{}}
 	var err error
 	if done.Manifest, err = readManifest(c.Path); err != nil {
 		return done, err
@@ -181,7 +175,7 @@ func (c restore) load(ctx context.Context, done *restoredBackup) error {
 		if err := c.copyTable(ctx, load, t); err != nil {
 			return err
 		}
-		done.Tables = append(done.Tables, restoredTable{t.Name, t.Rows})
+		done.Tables = append(done.Tables, t)
 	}
 
 	// Keys that ended later than the backup, by the list and by the stream of key ends.

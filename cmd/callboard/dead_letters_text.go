@@ -6,13 +6,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"callboard/projector/deadletter"
 )
 
-// shownDataBytes is how much of a dead letter's data is shown.
-const shownDataBytes = 4 << 10
+// shownData is how many characters of a dead letter's data are shown.
+const shownData = 4000
 
 func (c *deadLettersListCommand) lines(page deadletter.Page) []string {
 	lines := list(page.DeadLetters, "None.", "id", "storedAt", "subject", "sequence", "state", "reason")
@@ -36,10 +35,10 @@ func deadLetterLines(l deadletter.Detail) []string {
 	if l.State == deadletter.Dropped {
 		return lines
 	}
-	text, rest := cutBytes(deadletter.Legible(l.Data), shownDataBytes)
-	lines = append(lines, "", fmt.Sprintf("Data, %d bytes:", len(l.Data)), text)
-	if rest > 0 {
-		lines = append(lines, fmt.Sprintf("... and %d more bytes; --json shows all, in base64", rest))
+	text := []rune(deadletter.Legible(l.Data))
+	lines = append(lines, "", fmt.Sprintf("Data, %d bytes:", len(l.Data)), string(text[:min(len(text), shownData)]))
+	if more := len(text) - shownData; more > 0 {
+		lines = append(lines, fmt.Sprintf("... and %d more characters; --json shows all, in base64", more))
 	}
 	return lines
 }
@@ -59,16 +58,4 @@ func (c *deadLettersSkipCommand) lines(s deadletter.Skipped) []string {
 		fmt.Sprintf("Its subject is %s, its ce-id %s.", printable(s.Subject), printable(cmp.Or(s.EventID, "missing"))),
 		fmt.Sprintf("It is dead letter %d. After the cause is corrected, run 'callboard dead-letters retry %[1]d'.", s.ID),
 	}
-}
-
-// cutBytes returns the beginning of a text, at most limit bytes of whole characters, and the number of bytes that it
-// left out.
-func cutBytes(text string, limit int) (beginning string, rest int) {
-	if len(text) <= limit {
-		return text, 0
-	}
-	for !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit], len(text) - limit
 }

@@ -175,16 +175,6 @@ type rollbackCommand struct {
 	projectionServers
 }
 
-// rollbackResult is the JSON of a rollback.
-type rollbackResult struct {
-	Generation int64                       `json:"generation"` // the live one
-	Replaced   int64                       `json:"replaced"`   // the previous one now
-	WritePause rebuild.Seconds             `json:"writePauseSeconds"`
-	Unreadable []rebuild.UnreadableMessage `json:"unreadable"` // messages that were applied before and can't be read now
-
-	WithoutNotices int `json:"partitionsWithoutNotices"` // of which webhooks do not announce messages that no projector has applied
-}
-
 // Run switches to the previous generation, or drops it.
 func (c *rollbackCommand) Run(ctx context.Context, streams run.Streams) error {
 	s := session{servers: c.projectionServers, errs: streams.Err, changes: true}
@@ -200,13 +190,9 @@ func (c *rollbackCommand) Run(ctx context.Context, streams run.Streams) error {
 		return err
 	}
 
-	result := rollbackResult{
-		Generation: done.Generation, Replaced: done.Replaced, WritePause: done.WritePause,
-		Unreadable: append([]rebuild.UnreadableMessage{}, done.Comparison.Unreadable...), WithoutNotices: done.WithoutNotices,
-	}
 	line := fmt.Sprintf("Generation %d is live again; writes paused for %s. "+
 		"Generation %d is the previous one now: run 'callboard rollback' to switch back to it.",
-		result.Generation, milliseconds(result.WritePause), result.Replaced)
-	lines := slices.Concat(unreadableLines(result.Unreadable), []string{line}, withoutNoticesLines(result.WithoutNotices))
-	return c.print(streams.Out, result, lines...)
+		done.Generation, milliseconds(done.WritePause), done.Replaced)
+	lines := slices.Concat(unreadableLines(done.Comparison.Unreadable), []string{line}, withoutNoticesLines(done.WithoutNotices))
+	return c.print(streams.Out, done, lines...)
 }

@@ -84,12 +84,7 @@ func correction(found rebuild.Comparison) string {
 	case len(found.MissingColumns) > 0 || slices.ContainsFunc(found.Samples, ofAccounting):
 		return "Run 'callboard rebuild' to correct this."
 	}
-	system := found.Samples[0].System
-	ofOtherSystem := func(d rebuild.Difference) bool { return d.System != system }
-	if unlistedTables(found) != "" || slices.ContainsFunc(found.Samples, ofOtherSystem) {
-		return "Run 'callboard repair --system ID' for each of these phone systems, or 'callboard rebuild', to correct this."
-	}
-	return fmt.Sprintf("Run 'callboard repair --system %s' or 'callboard rebuild' to correct this.", phoneSystem{system})
+	return "Run 'callboard repair --system ID' for each of these phone systems, or 'callboard rebuild', to correct this."
 }
 
 // phoneSystem is a flag: the id of a phone system, or [uuid.Nil] for the rows of no phone system.
@@ -109,14 +104,6 @@ func (s *phoneSystem) UnmarshalText(text []byte) error {
 	}
 	s.id = id
 	return nil
-}
-
-// String returns a text that UnmarshalText reads.
-func (s phoneSystem) String() string {
-	if s.id == uuid.Nil {
-		return events.Global
-	}
-	return s.id.String()
 }
 
 type repairCommand struct {

@@ -180,7 +180,7 @@ func checkDamaged(t *testing.T, f rebuildFixture) {
 		`topology, phone system `+first+`, kind extension, id \S+: name is "Bob\\x1b\[31m", expected [^\n]+\n\n`+
 		`table .*topology +1 +changed\n`+
 		`Run 'callboard repair --system ID' for each of these phone systems, or 'callboard rebuild', to correct this\.\n$`, "verify")
-	f.expect(1, `\nRun 'callboard repair --system `+first+`' or 'callboard rebuild' to correct this\.\n$`, "verify", "--system", first)
+	f.expect(1, `\nRun 'callboard repair --system ID' for each of these phone systems, or 'callboard rebuild', to correct this\.\n$`, "verify", "--system", first)
 	f.expect(0, `(?s)^The rows that are replaced, beside the new ones:\ncall_log, phone system `+first+`, .*: missing row\n.*\nRebuilt the \d+ rows of phone system `+first+` from \d+ messages; `+
 		`writes paused for \d+ ms\.\nPhone systems whose reports show other values: 1\. .*\n$`, "repair", "--system", first)
 	f.expect(0, noDifferences, "verify", "--system", first)
