@@ -52,7 +52,7 @@ func (r *reader) mappers() []kong.Option {
 		"peppers":         list[access.Pepper](only(decoded(access.NewPepper))),
 		"ports":           list[uint16](within("port", parsePort)),
 		"postgres-url":    only(NewPostgresURL),
-		"postgres-urls":   only(parsePostgresURLs),
+		"postgres-urls":   listOf[URL](strings.Fields, only(NewPostgresURL)), // a URL with several hosts has commas
 		"webhook-kinds":   only(webhook.ParseKinds),
 		"webhook-keys":    list[webhook.Key](only(decoded(webhook.NewKey))),
 		"webhook-secrets": list[webhook.Secret](only(webhook.ParseSecret)),
@@ -102,14 +102,22 @@ func within[T cmp.Ordered](noun string, parse func(text string) (T, error)) pars
 
 // list returns the parser of elements that commas separate.
 func list[T any](parse parser) parser {
+	return listOf[T](func(text string) []string { return strings.Split(text, ",") }, parse)
+}
+
+// listOf returns the parser of elements that a function separates.
+func listOf[T any](separate func(text string) []string, parse parser) parser {
 	return func(text string, tag *kong.Tag) (any, error) {
 		var elements []T
-		for part := range strings.SplitSeq(text, ",") {
+		for _, part := range separate(text) {
 			element, err := parse(strings.TrimSpace(part), tag)
 			if err != nil {
 				return nil, fmt.Errorf("has an invalid element: number %d %w", len(elements)+1, err)
 			}
 			elements = append(elements, element.(T))
+		}
+		if len(elements) == 0 {
+			return nil, errors.New("is an empty list")
 		}
 		return elements, nil
 	}

@@ -319,7 +319,7 @@ func TestParse_InvalidSettings(t *testing.T) {
 		{"an address without a port", "CALLBOARD_ADMIN_LISTEN", "8080", "write host:port"},
 		{"a stream with a dot", "CALLBOARD_STREAM", "a.b", "must not contain"},
 		{"a log level that is none", "CALLBOARD_LOG_LEVEL", "loud", "choose debug, info, warn or error"},
-		{"no URL", "CALLBOARD_READ_URLS", " \n", "contains no URL"},
+		{"no URL", "CALLBOARD_READ_URLS", " \n", "is an empty list"},
 		{"one of several URLs", "CALLBOARD_READ_URLS", replicas + "mysql://me:" + secret + "@db/x", "number 3 is not the URL"},
 		{"a signing secret that is none", "CALLBOARD_WEBHOOK_SECRET", webhook.NewSecret().Reveal() + "," + secret, "number 2"},
 	} {

@@ -109,21 +109,6 @@ func NewPostgresURL(text string) (URL, error) {
 	return URL{Secret: Secret{&text, "postgres://" + host + "/" + database}}, nil
 }
 
-// parsePostgresURLs parses several URLs. White space separates them, because a URL with several hosts has commas.
-func parsePostgresURLs(text string) (urls []URL, err error) {
-	for part := range strings.FieldsSeq(text) {
-		u, err := NewPostgresURL(part)
-		if err != nil {
-			return nil, fmt.Errorf("contains an invalid URL: number %d %w", len(urls)+1, err)
-		}
-		urls = append(urls, u)
-	}
-	if len(urls) == 0 {
-		err = errors.New("contains no URL: write postgres://user:password@host:5432/database, and separate several by spaces")
-	}
-	return urls, err
-}
-
 // Secret is text that does not print: something else is shown. The text is behind a pointer: for a Secret in an unexported field fmt can't call
 // the methods and prints the address.
 type Secret struct {
