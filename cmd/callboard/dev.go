@@ -142,7 +142,7 @@ func (i *devInstance) startPostgres(ctx context.Context) (err error) {
 }
 
 func (i *devInstance) startPublisher(ctx context.Context) (err error) {
-	i.publisher, err = connection.NewNATS(connection.NATSConfig{URL: i.natsURL, Name: "callboard-dev", Log: zerolog.New(i.logs)})
+	i.publisher, err = connection.NewNATS(connection.NATSConfig{NATS: setting.NATS{URL: i.natsURL}, Name: "callboard-dev", Log: zerolog.New(i.logs)})
 	if err != nil {
 		return err
 	}

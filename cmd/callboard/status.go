@@ -30,7 +30,7 @@ const watchInterval = 2 * time.Second
 func (c *statusCommand) Run(ctx context.Context, streams run.Streams) error {
 	return interrupted(ctx, withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		source := status.Source{Stream: c.Stream.Name, Pool: pool, Definition: schema.Definition()}
-		if nats, err := connection.NewNATS(connection.ConfigureNATS(c.NATS, "callboard")); err != nil {
+		if nats, err := connection.NewNATS(connection.NATSConfig{NATS: c.NATS, Name: "callboard"}); err != nil {
 			source.NATSError = err
 		} else {
 			defer nats.Close()

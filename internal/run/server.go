@@ -41,7 +41,6 @@ func (s ServerSettings) Open(ctx context.Context, name string, public net.Listen
 	}
 	started.Stringer("admin", admin.Addr()).Stringer("nats", s.NATS.URL).Stringer("postgres", s.Postgres.URL).Msg(name + " started")
 
-	nats := connection.ConfigureNATS(s.NATS, "callboard-"+name)
-	nats.RetryConnect, nats.Log = true, log
+	nats := connection.NATSConfig{NATS: s.NATS, Name: "callboard-" + name, RetryConnect: true, Log: log}
 	return Server{NATS: nats, Postgres: s.Postgres.URL, Admin: admin, Log: log}, nil
 }
