@@ -48,7 +48,9 @@ func newProgress(out io.Writer) *progress {
 	p.stop = sync.OnceFunc(func() {
 		close(stopping)
 		<-stopped
-		p.end()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.endTask()
 	})
 	go func() {
 		defer close(stopped)
@@ -95,12 +97,6 @@ func (p *progress) Println(line string) {
 
 // Close ends the task. It may be called twice.
 func (p *progress) Close() { p.stop() }
-
-func (p *progress) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.endTask()
-}
 
 // report shows the task as it is now, unless a line has shown it as done.
 func (p *progress) report() {

@@ -138,7 +138,7 @@ func checkDeadLettersListed(t *testing.T, f deadLettersFixture, ids []string) {
 func checkDeadLettersShown(t *testing.T, f deadLettersFixture, ids []string) {
 	t.Helper()
 	f.expect(0, `(?s)state +open\n.*reason +/object: its .*advice +The transcript's text is not .*header +ce-type: callboard.transcript.changed\n.*Data, \d+ bytes:\n{\n  "callId": "`, "show", ids[0])
-	f.expect(0, `(?s)"note": "\\u0000\\u202e\\u009b31mé+\n\.\.\. and \d+ more bytes; --json shows all, in base64\n$`, "show", ids[1])
+	f.expect(0, `(?s)"note": "\\u0000\\u202e\\u009b31mé+\n\.\.\. and \d+ more characters; --json shows all, in base64\n$`, "show", ids[1])
 	f.expect(0, `(?s)\nData, 13 bytes:\n\\x1b\[31mno JSON\\xff\n$`, "show", ids[2])
 	const data = "\x1b[31mno JSON\xff"
 	var shown deadLetterJSON
