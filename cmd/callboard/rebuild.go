@@ -42,7 +42,7 @@ func (c *rebuildCommand) Run(ctx context.Context, streams run.Streams) error {
 	s := session{servers: c.projectionServers, options: c.buildOptions, errs: streams.Err}
 	switch {
 	case c.Abandon:
-		return c.abandon(ctx, streams, s)
+		return s.dropGenerations(ctx, c.output, streams.Out, rebuild.Unfinished, "No rebuild is unfinished.")
 	case c.DryRun:
 		return c.dryRun(ctx, streams, s)
 	}
@@ -72,10 +72,6 @@ func (c *rebuildCommand) dryRun(ctx context.Context, streams run.Streams, s sess
 
 // unchanged reports whether a rebuild changes nothing.
 func unchanged(c rebuild.Comparison) bool { return len(c.Changes)+len(c.MissingColumns) == 0 }
-
-func (c *rebuildCommand) abandon(ctx context.Context, streams run.Streams, s session) error {
-	return s.dropGenerations(ctx, c.output, streams.Out, rebuild.Unfinished, "No rebuild is unfinished.")
-}
 
 // dropGenerations drops generations that are not live and prints them, or the text none if there are none.
 func (s session) dropGenerations(ctx context.Context, o output, out io.Writer, state rebuild.State, none string) error {

@@ -57,20 +57,13 @@ type webhooksResumeCommand struct {
 // Run resumes an endpoint.
 func (c *webhooksResumeCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
-		if !c.Skip {
-			if err := r.Resume(ctx, c.ID); err != nil {
-				return err
-			}
-			return c.printState(streams, registry.Active, nil)
+		if c.Skip {
+			return c.skip(ctx, streams, registry.Active, r.SkipAndResume)
 		}
-		display := newProgress(streams.Err)
-		defer display.Close()
-		skipped, err := r.SkipAndResume(ctx, c.ID, func(count int64) { display.Show("skipping", "deliveries", count, 0) })
-		if err != nil {
-			return withSkipped(ctx, err, skipped)
+		if err := r.Resume(ctx, c.ID); err != nil {
+			return err
 		}
-		display.Close()
-		return c.printState(streams, registry.Active, &skipped)
+		return c.printState(streams, registry.Active, nil)
 	})
 }
 
@@ -79,23 +72,27 @@ type webhooksRemoveCommand struct{ endpointChange }
 // Run removes an endpoint without asking for confirmation: its URL stays in the list.
 func (c *webhooksRemoveCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
-		display := newProgress(streams.Err)
-		defer display.Close()
-		skipped, err := r.Remove(ctx, c.ID, func(count int64) { display.Show("skipping", "deliveries", count, 0) })
-		if err != nil {
-			return withSkipped(ctx, err, skipped)
-		}
-		display.Close()
-		return c.printState(streams, registry.Removed, &skipped)
+		return c.skip(ctx, streams, registry.Removed, r.Remove)
 	})
 }
 
-// withSkipped adds to an error how many deliveries were skipped before it.
-func withSkipped(ctx context.Context, err error, skipped int64) error {
-	if skipped == 0 {
+// skipping skips what waits for an endpoint, calls a function with the number of skipped deliveries, and returns it, also
+// with an error.
+type skipping func(ctx context.Context, endpoint uuid.UUID, skipped func(int64)) (int64, error)
+
+// skip shows the progress of a command that skips deliveries, and prints the state of the endpoint after it.
+func (c *endpointChange) skip(ctx context.Context, streams run.Streams, after registry.State, work skipping) error {
+	display := newProgress(streams.Err)
+	skipped, err := work(ctx, c.ID, func(count int64) { display.Show("skipping", "deliveries", count, 0) })
+	display.Close()
+
+	// An error says how many deliveries were skipped before it.
+	switch {
+	case err == nil:
+		return c.printState(streams, after, &skipped)
+	case skipped == 0:
 		return err
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		err = errInterrupted
 	}
 	return fmt.Errorf("%w\nDeliveries skipped before: %d. Run the command again to skip the others", err, skipped)
