@@ -109,9 +109,9 @@ func (c backup) copyTables(ctx context.Context, dir string, m *backupManifest) e
 }
 
 // copyStreams copies the stream of events, and those of the others that exist.
-// JetStream keeps the objects of the bucket in one of them. The stream of audit entries has those that are not stored yet.
+// The stream of audit entries has those that are not stored yet.
 func (c backup) copyStreams(ctx context.Context, dir string, m *backupManifest) error {
-	names := []string{c.Stream.Name, "OBJ_" + events.TranscriptBucket}
+	names := []string{c.Stream.Name, bucketStream}
 	if c.Audit {
 		names = append(names, events.AuditStream)
 	}
@@ -163,24 +163,24 @@ func (c backup) removeOlder(name string) (removed []string, err error) {
 		return removed, err
 	}
 
-	// Names tell which backups are complete, and their order.
-	var complete, old []string // sorted by time, as their names are
-	for _, e := range entries {
-		switch n := e.Name(); {
-		case !e.IsDir() || !backupName.MatchString(n) || n > name:
-		case filepath.Ext(n) == partialSuffix:
-			old = append(old, n)
-		default:
-			complete = append(complete, n)
+	// Names tell which backups are complete, and their order: the newest are kept.
+	var old []string
+	complete := 0
+	for _, e := range slices.Backward(entries) {
+		n := e.Name()
+		if !e.IsDir() || !backupName.MatchString(n) || n > name {
+			continue
 		}
-	}
-	if extra := len(complete) - c.Keep; extra > 0 {
-		old = append(old, complete[:extra]...)
+		if filepath.Ext(n) != partialSuffix {
+			complete++
+		}
+		if filepath.Ext(n) == partialSuffix || complete > c.Keep {
+			old = append(old, n)
+		}
 	}
 
 	// The oldest first, so that an interruption leaves the newest.
-	slices.Sort(old)
-	for _, n := range old {
+	for _, n := range slices.Backward(old) {
 		if err := os.RemoveAll(filepath.Join(c.Dir, n)); err != nil {
 			return removed, fmt.Errorf("remove an old backup: %w", err)
 		}

@@ -190,13 +190,9 @@ func (c *streamCheckCommand) check(ctx context.Context, js jetstream.JetStream) 
 	found.Unsafe = append(found.Unsafe, events.CheckStream(config)...)
 
 	// What is beside the stream of events.
-	unsafe, err := checkBucket(ctx, js)
-	if err != nil {
-		return found, err
-	}
-	found.Unsafe = append(found.Unsafe, unsafe...)
 	for _, s := range supportStreams() {
-		if unsafe, err = s.check(ctx, js, config); err != nil {
+		unsafe, err := s.check(ctx, js, config)
+		if err != nil {
 			return found, err
 		}
 		found.Unsafe = append(found.Unsafe, unsafe...)
@@ -204,36 +200,13 @@ func (c *streamCheckCommand) check(ctx context.Context, js jetstream.JetStream) 
 	return found, nil
 }
 
-func checkBucket(ctx context.Context, js jetstream.JetStream) (unsafe []string, err error) {
-	const name = "bucket " + events.TranscriptBucket
-	bucket, err := js.ObjectStore(ctx, events.TranscriptBucket)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		return []string{name + " is missing, so large transcripts can't be published. Run 'callboard stream create'."}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
+// bucketStream is the stream in which JetStream keeps the objects of the bucket.
+const bucketStream = "OBJ_" + events.TranscriptBucket
 
-	// A bucket must keep its objects as long as the stream keeps its messages.
-	status, err := bucket.Status(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if ttl := status.TTL(); ttl > 0 {
-		unsafe = append(unsafe, fmt.Sprintf("%s deletes objects after %s, so rebuilds lose large transcripts.", name, ttl))
-	}
-	if status.Storage() != jetstream.FileStorage {
-		unsafe = append(unsafe, name+" is not stored in files, so a restart loses all large transcripts.")
-	}
-	if s, ok := status.(*jetstream.ObjectBucketStatus); ok && s.StreamInfo().Config.MaxBytes > 0 {
-		unsafe = append(unsafe, name+" has max_bytes set: a full bucket loses old large transcripts or refuses new ones.")
-	}
-	return unsafe, nil
-}
-
-// supportStream is a stream beside that of events.
+// supportStream is a stream beside the stream of events.
 type supportStream struct {
 	name          string
+	title         string // as operators know it
 	missing       string // what follows where it does not exist; empty: readers create it
 	fewerReplicas string // what follows without its server where it has fewer replicas than the stream of events; empty: nothing
 	faults        func(jetstream.StreamConfig) []string
@@ -242,12 +215,35 @@ type supportStream struct {
 func supportStreams() []supportStream {
 	return []supportStream{
 		{
-			name: events.KeyStream, missing: "revoked keys can work again after a failover of PostgreSQL",
+			name: bucketStream, title: "bucket " + events.TranscriptBucket, missing: "large transcripts can't be published",
+			faults: bucketFaults,
+		},
+		{
+			name: events.KeyStream, title: "stream " + events.KeyStream,
+			missing:       "revoked keys can work again after a failover of PostgreSQL",
 			fewerReplicas: "'callboard keys revoke' fails after it has revoked the key", faults: events.CheckKeyStream,
 		},
-		{name: events.AuditStream, missing: "readers will soon refuse all requests", faults: events.CheckAuditStream},
+		{
+			name: events.AuditStream, title: "stream " + events.AuditStream, missing: "readers will soon refuse all requests",
+			faults: events.CheckAuditStream,
+		},
 		{name: limit.StreamName, fewerReplicas: "readers refuse reports", faults: limitFaults},
 	}
+}
+
+// bucketFaults are about a bucket that does not keep its objects as long as the stream keeps its messages.
+func bucketFaults(running jetstream.StreamConfig) (unsafe []string) {
+	const name = "bucket " + events.TranscriptBucket
+	if running.MaxAge > 0 {
+		unsafe = append(unsafe, fmt.Sprintf("%s deletes objects after %s, so rebuilds lose large transcripts.", name, running.MaxAge))
+	}
+	if running.Storage != jetstream.FileStorage {
+		unsafe = append(unsafe, name+" is not stored in files, so a restart loses all large transcripts.")
+	}
+	if running.MaxBytes > 0 {
+		unsafe = append(unsafe, name+" has max_bytes set: a full bucket loses old large transcripts or refuses new ones.")
+	}
+	return unsafe
 }
 
 func limitFaults(running jetstream.StreamConfig) []string {
@@ -265,7 +261,7 @@ func (s supportStream) check(ctx context.Context, js jetstream.JetStream, main j
 	case errors.Is(err, jetstream.ErrStreamNotFound) && s.missing == "":
 		return nil, nil
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return []string{"stream " + s.name + " is missing, so " + s.missing + ". Run 'callboard stream create'."}, nil
+		return []string{s.title + " is missing, so " + s.missing + ". Run 'callboard stream create'."}, nil
 	case err != nil:
 		return nil, err
 	}

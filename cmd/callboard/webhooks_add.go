@@ -40,24 +40,58 @@ func (c *webhooksAddCommand) Run(ctx context.Context, streams run.Streams) error
 		return withWebhookAdvice(err)
 	}
 	return withServers(ctx, c.NATS, c.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
-		return withWebhookAdvice(c.add(ctx, pool, eventSource{js, c.Stream.Name}, candidate, streams))
+		return withWebhookAdvice(c.add(ctx, registry.New(pool, c.get()), js, candidate, streams))
 	})
 }
 
+// add tests and registers an endpoint, and prints its secret.
 func (c *webhooksAddCommand) add(
-	ctx context.Context, pool *pgxpool.Pool, source eventSource, candidate registry.Candidate, streams run.Streams,
+	ctx context.Context, r *registry.Registry, js jetstream.JetStream, candidate registry.Candidate, streams run.Streams,
 ) error {
-	if _, err := source.origin(ctx); err != nil { // before anything is registered
+	// Nothing is registered without a stream, or after a test that failed.
+	if _, err := findOrigin(ctx, js, c.Stream.Name); err != nil {
 		return err
 	}
-	r := registry.New(pool, c.get())
-	if err := c.try(ctx, r, candidate, streams); err != nil {
+	if !c.NoTest {
+		if err := try(ctx, r, candidate, streams.Err); err != nil {
+			return err
+		}
+	}
+
+	// The endpoint is stored before the stream is asked for its last message: projectors record all later ones.
+	if err := r.Register(ctx, candidate); err != nil {
 		return err
 	}
-	if err := c.register(ctx, r, source, candidate); err != nil {
-		return err
+	origin, err := findOrigin(ctx, js, c.Stream.Name)
+	if err == nil {
+		err = r.Activate(ctx, candidate.ID(), origin)
 	}
-	return c.printAdded(ctx, r, candidate, streams)
+	if err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
+		defer cancel()
+		_, removeErr := r.Remove(ctx, candidate.ID(), func(int64) {})
+		return errors.Join(err, removeErr)
+	}
+
+	// From here on it has a secret, which is printed now or never.
+	e, err := r.Show(ctx, candidate.ID())
+	if err != nil {
+		return fmt.Errorf("%w: %w\n%s", errNotShown, err, lostSecret(candidate.ID()))
+	}
+	added := addedEndpoint{e.Endpoint, candidate.Secret().Reveal()}
+	return c.printSecret(streams.Out, added, added.lines(), lostSecret(e.ID))
+}
+
+// findOrigin returns the identity, the last sequence and the number of partitions of the stream of events.
+func findOrigin(ctx context.Context, js jetstream.JetStream, name string) (registry.Origin, error) {
+	stream, err := ingest.OpenSource(ctx, js, name)
+	if err != nil {
+		return registry.Origin{}, err
+	}
+	partitions, err := stream.Partitions()
+	return registry.Origin{
+		Stream: stream.ID, Sequence: stream.CachedInfo().State.LastSeq, Partitions: partitions,
+	}, err
 }
 
 func (c *webhooksAddCommand) candidate() (registry.Candidate, error) {
@@ -83,12 +117,9 @@ func checkURL(targets setting.WebhookTargets, text string) (string, error) {
 	return url, nil
 }
 
-// try has a sender send one test, unless the operator wants none.
-func (c *webhooksAddCommand) try(ctx context.Context, r *registry.Registry, candidate registry.Candidate, streams run.Streams) error {
-	if c.NoTest {
-		return nil
-	}
-	trial, err := r.TryCandidate(ctx, candidate, waiting(streams.Err))
+// try has a sender send one test.
+func try(ctx context.Context, r *registry.Registry, candidate registry.Candidate, errs io.Writer) error {
+	trial, err := r.TryCandidate(ctx, candidate, waiting(errs))
 	switch {
 	case errors.Is(err, registry.ErrNoSender):
 		return fmt.Errorf("%w, or use --no-test; nothing was registered", err)
@@ -111,56 +142,10 @@ func waiting(w io.Writer) func() {
 	}
 }
 
-// register stores the endpoint, and then asks the stream for the last message before it: the projectors record all
-// later ones.
-func (c *webhooksAddCommand) register(ctx context.Context, r *registry.Registry, source eventSource, candidate registry.Candidate) error {
-	if err := r.Register(ctx, candidate); err != nil {
-		return err
-	}
-	origin, err := source.origin(ctx)
-	if err == nil {
-		err = r.Activate(ctx, candidate.ID(), origin)
-	}
-	if err == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
-	defer cancel()
-	_, removeErr := r.Remove(ctx, candidate.ID(), func(int64) {})
-	return errors.Join(err, removeErr)
-}
-
-// eventSource is the stream of events.
-type eventSource struct {
-	js   jetstream.JetStream
-	name string
-}
-
-// origin returns the identity, the last sequence and the number of partitions of the stream.
-func (s eventSource) origin(ctx context.Context) (registry.Origin, error) {
-	stream, err := ingest.OpenSource(ctx, s.js, s.name)
-	if err != nil {
-		return registry.Origin{}, err
-	}
-	partitions, err := stream.Partitions()
-	return registry.Origin{
-		Stream: stream.ID, Sequence: stream.CachedInfo().State.LastSeq, Partitions: partitions,
-	}, err
-}
-
 // addedEndpoint is the JSON of a new endpoint.
 type addedEndpoint struct {
 	registry.Endpoint
 	Secret string `json:"secret"`
-}
-
-func (c *webhooksAddCommand) printAdded(ctx context.Context, r *registry.Registry, candidate registry.Candidate, streams run.Streams) error {
-	e, err := r.Show(ctx, candidate.ID())
-	if err != nil {
-		return fmt.Errorf("%w: %w\n%s", errNotShown, err, lostSecret(candidate.ID()))
-	}
-	added := addedEndpoint{e.Endpoint, candidate.Secret().Reveal()}
-	return c.printSecret(streams.Out, added, added.lines(), lostSecret(e.ID))
 }
 
 func (a addedEndpoint) lines() []string {
