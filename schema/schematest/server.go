@@ -61,18 +61,15 @@ var process struct {
 // also runs the checks, for leaked goroutines for example.
 func Run(m *testing.M, checks ...func() error) {
 	code := m.Run()
-	if err := Stop(); err != nil {
+	err := Stop()
+	for _, check := range checks {
+		if code == 0 && err == nil {
+			err = check()
+		}
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
-	}
-	for _, check := range checks {
-		if code != 0 {
-			break
-		}
-		if err := check(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
 	}
 	os.Exit(code)
 }
