@@ -84,14 +84,9 @@ func (c *backupCommand) writeKeys(ctx context.Context, streams run.Streams) erro
 }
 
 func backupLines(b writtenBackup) []string {
-	lines := []string{
-		fmt.Sprintf("Backup %s: %d bytes.", b.Path, b.Bytes()),
-		fmt.Sprintf("Keys: %d, audit entries: %d, dead letters: %d, at %s.",
-			b.Rows("access.key"), b.Rows(schema.AuditTable), b.Rows("control.dead_letter"), instant(b.Created)),
-	}
-	for _, s := range b.Streams {
-		lines = append(lines, fmt.Sprintf("Stream %s: %d messages up to %d.", s.Name, s.Messages, s.Last))
-	}
+	lines := append([]string{"Backup " + b.Path + ".", ""}, list(b.Tables, "No tables.", "name", "rows", "bytes")...)
+	lines = append(append(lines, ""), list(b.Streams, "No streams.", "name", "messages", "lastSequence", "bytes")...)
+	lines = append(lines, "")
 	for _, name := range b.Removed {
 		lines = append(lines, "Removed the older backup "+name+".")
 	}

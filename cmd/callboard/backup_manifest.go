@@ -73,24 +73,6 @@ func (m backupManifest) files() []backupFile {
 	return list
 }
 
-// Rows returns the number of rows of a table.
-func (m backupManifest) Rows(table string) int64 {
-	for _, t := range m.Tables {
-		if t.Name == table {
-			return t.Rows
-		}
-	}
-	return 0
-}
-
-// Bytes returns the size of all files.
-func (m backupManifest) Bytes() (sum int64) {
-	for _, f := range m.files() {
-		sum += f.Bytes
-	}
-	return sum
-}
-
 func (m backupManifest) write(dir string, display *progress) error {
 	_, err := writeBackupFile(dir, manifestName, display, func(w io.Writer) error {
 		encoder := json.NewEncoder(w)
