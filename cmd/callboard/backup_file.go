@@ -42,7 +42,9 @@ func writeBackupFile(dir, name string, display *progress, write func(io.Writer) 
 }
 
 // readBackupFile lets read read a file of a backup until ctx ends, and shows its progress.
-func readBackupFile(ctx context.Context, dir string, f backupFile, doing string, display *progress, read func(io.Reader) error) error {
+func readBackupFile(
+	ctx context.Context, dir string, f backupFile, doing string, display *progress, read func(io.Reader) error,
+) error {
 	file, err := os.Open(filepath.Join(dir, f.Name))
 	if err != nil {
 		return err

@@ -84,6 +84,7 @@ func (c backup) copyTables(ctx context.Context, dir string, m *backupManifest) e
 		return err
 	}
 	defer tables.Close(context.WithoutCancel(ctx))
+
 	for _, name := range schema.DumpTables() {
 		if name == schema.AuditTable && !c.Audit {
 			continue
@@ -92,6 +93,8 @@ func (c backup) copyTables(ctx context.Context, dir string, m *backupManifest) e
 		if t.Columns, err = tables.Columns(ctx, name); err != nil {
 			return err
 		}
+
+		// Its rows go from COPY to the file.
 		t.backupFile, err = writeBackupFile(dir, name+".copy", c.display, func(w io.Writer) (err error) {
 			t.Rows, err = tables.CopyTo(ctx, name, t.Columns, w)
 			return err
@@ -108,13 +111,14 @@ func (c backup) copyTables(ctx context.Context, dir string, m *backupManifest) e
 	return err
 }
 
-// copyStreams copies the stream of events, and those of the others that exist.
-// The stream of audit entries has those that are not stored yet.
+// copyStreams copies the stream of events, and the other streams that exist. The stream of audit entries has entries that
+// are not stored yet.
 func (c backup) copyStreams(ctx context.Context, dir string, m *backupManifest) error {
 	names := []string{c.Stream.Name, bucketStream}
 	if c.Audit {
 		names = append(names, events.AuditStream)
 	}
+
 	for _, name := range names {
 		running, err := c.js.Stream(ctx, name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) && name != c.Stream.Name {

@@ -132,7 +132,8 @@ func (i *devInstance) startNATS(ctx context.Context) error {
 
 func (i *devInstance) startPostgres(ctx context.Context) (err error) {
 	i.database, err = newDevDatabase(ctx, i.PostgresURL, cluster.Config{
-		BinDir: i.PostgresBin, DataDir: i.dir.path("postgres"), Password: i.dir.secrets["postgres-password"], Progress: i.display.Println,
+		BinDir: i.PostgresBin, DataDir: i.dir.path("postgres"), Password: i.dir.secrets["postgres-password"],
+		Progress: i.display.Println,
 	})
 	if err != nil {
 		return err
@@ -142,7 +143,9 @@ func (i *devInstance) startPostgres(ctx context.Context) (err error) {
 }
 
 func (i *devInstance) startPublisher(ctx context.Context) (err error) {
-	i.publisher, err = connection.NewNATS(connection.NATSConfig{NATS: setting.NATS{URL: i.natsURL}, Name: "callboard-dev", Log: zerolog.New(i.logs)})
+	i.publisher, err = connection.NewNATS(connection.NATSConfig{
+		NATS: setting.NATS{URL: i.natsURL}, Name: "callboard-dev", Log: zerolog.New(i.logs),
+	})
 	if err != nil {
 		return err
 	}
@@ -157,7 +160,8 @@ func (i *devInstance) createStreams(ctx context.Context) error {
 		return err
 	}
 	return ensureStreams(ctx, js, new(createdStreams),
-		events.StreamConfig(events.StreamName, events.DefaultPartitions, 1), events.KeyStreamConfig(1), events.AuditStreamConfig(1))
+		events.StreamConfig(events.StreamName, events.DefaultPartitions, 1),
+		events.KeyStreamConfig(1), events.AuditStreamConfig(1))
 }
 
 // env returns the settings with which other commands use this instance.
@@ -179,7 +183,9 @@ func (i *devInstance) env() map[string]string {
 
 // openProgram reads the settings of a program, whose own settings are in common, and opens its log and its admin
 // listener. The program has the database role of its name.
-func (i *devInstance) openProgram(ctx context.Context, name string, program any, common *run.ServerSettings) (run.Server, error) {
+func (i *devInstance) openProgram(
+	ctx context.Context, name string, program any, common *run.ServerSettings,
+) (run.Server, error) {
 	env := i.env()
 	env["CALLBOARD_POSTGRES_URL"] = i.database.roleURL("callboard_" + name)
 	source := setting.Source{Getenv: func(name string) string { return env[name] }, Out: io.Discard}

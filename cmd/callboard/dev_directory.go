@@ -76,7 +76,8 @@ func (d *devDirectory) path(name string) string { return filepath.Join(d.root, n
 // clear deletes what instances have written, and no other files.
 func (d *devDirectory) clear() error {
 	var paths []string
-	for _, name := range append([]string{"nats", "nats.log", "audio", "sample-live", "sample-small", listenCertificate, keyFile, "env", "log"}, devSecrets()...) {
+	names := []string{"nats", "nats.log", "audio", "sample-live", "sample-small", listenCertificate, keyFile, "env", "log"}
+	for _, name := range append(names, devSecrets()...) {
 		paths = append(paths, d.path(name))
 	}
 	errs := []error{cluster.Remove(d.path("postgres"))}

@@ -8,7 +8,8 @@ import (
 )
 
 func (k issuedKey) lines() []string {
-	return append([]string{k.Key, "", "This is the key. Save it now: it can't be shown again.", ""}, table(fields(k.Record))...)
+	lines := []string{k.Key, "", "This is the key. Save it now: it can't be shown again.", ""}
+	return append(lines, table(fields(k.Record))...)
 }
 
 // coversNothing warns of a grant whose id can be wrong. The key is issued all the same: its events may be on their way.
@@ -43,7 +44,8 @@ func keyWithLineageLines(key access.KeyWithLineage) []string {
 		return lines
 	}
 	lines = append(lines, "", "The keys of this lineage, the newest first. They share one budget.", "")
-	return append(lines, list(key.LineageKeys, "", "id", "state", "createdAt", "expiresAt", "lastUsedAt", "lastUsedAddress")...)
+	return append(lines,
+		list(key.LineageKeys, "", "id", "state", "createdAt", "expiresAt", "lastUsedAt", "lastUsedAddress")...)
 }
 
 // revokedLines also name the keys of the lineage that are still valid, since a customer can go on with them.
@@ -59,6 +61,6 @@ func revokedLines(key access.KeyWithLineage) []string {
 
 func auditLines(since time.Time, key access.Record, entries []access.AuditEntry) []string {
 	none := fmt.Sprintf("No requests since %s. Last used: %s.", instant(since), instantOr(key.LastUsedAt, "never"))
-	return list(entries, none, "at", "status", "code", "operation", "phoneSystemId", "address", "addresses", "count", "requestId",
-		"lastRequestId", "lastAt")
+	return list(entries, none, "at", "status", "code", "operation", "phoneSystemId", "address", "addresses", "count",
+		"requestId", "lastRequestId", "lastAt")
 }

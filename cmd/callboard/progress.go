@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -44,28 +45,32 @@ func newProgress(out io.Writer) *progress {
 		interval = barInterval
 	}
 
-	stopping, stopped := make(chan struct{}), make(chan struct{})
+	// The task is shown for the last time once nothing else shows it.
+	ctx, cancel := context.WithCancel(context.Background())
+	var reports sync.WaitGroup
+	reports.Go(func() { p.reportEvery(ctx, interval) })
 	p.stop = sync.OnceFunc(func() {
-		close(stopping)
-		<-stopped
+		cancel()
+		reports.Wait()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.endTask()
 	})
-	go func() {
-		defer close(stopped)
-		tick := time.NewTicker(interval)
-		defer tick.Stop()
-		for {
-			select {
-			case <-stopping:
-				return
-			case <-tick.C:
-				p.report()
-			}
-		}
-	}()
 	return p
+}
+
+// reportEvery shows the task at intervals until ctx ends.
+func (p *progress) reportEvery(ctx context.Context, interval time.Duration) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			p.report()
+		}
+	}
 }
 
 // Show shows how many units of a task are done. A total of 0 is unknown, and a task without a unit shows no numbers.

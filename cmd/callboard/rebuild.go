@@ -111,7 +111,7 @@ func (c *rebuildCommand) rebuild(ctx context.Context, streams run.Streams, s ses
 	// An error behind the switch says that the new generation is live.
 	if err != nil && done.Generation != 0 {
 		if errors.Is(err, errInterrupted) {
-			err = errInterrupted // without the note about the rows of before
+			err = errInterrupted // without the note about the earlier rows
 		}
 		last := strings.Join(append([]string{"The next rebuild drops them"}, withoutNoticesLines(done.WithoutNotices)...), "\n")
 		return fmt.Errorf("generation %d is live, but older ones were not dropped: %w\n%s", done.Generation, err, last)

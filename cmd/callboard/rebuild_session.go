@@ -49,7 +49,7 @@ func runSession[T any](ctx context.Context, s session, work func(context.Context
 		return s.withAdvice(err)
 	})
 	if err != nil && ctx.Err() != nil && !outlastsInterruption(err) {
-		err = fmt.Errorf("%w\nReaders still have the rows of before. An interrupted rebuild goes on with the next one", errInterrupted)
+		err = fmt.Errorf("%w\nReaders still serve the earlier rows. An interrupted rebuild goes on with the next one", errInterrupted)
 	}
 	return done, err
 }

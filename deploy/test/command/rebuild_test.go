@@ -274,7 +274,7 @@ func TestRebuild_ThrottledAndResumed(t *testing.T) {
 	f.expect(1, `(^|\n)error: .*\nWait until it has finished\.`, "verify")
 	f.moveWatermarks()
 	expect(t, f.operator(), 0, `\n2 +building `, "status")
-	const end = "\nerror: interrupted\nReaders still have the rows of before. An interrupted rebuild goes on with the next one\n"
+	const end = "\nerror: interrupted\nReaders still serve the earlier rows. An interrupted rebuild goes on with the next one\n"
 	if code := interrupted.Stop(os.Interrupt); code != 1 || !strings.HasSuffix(interrupted.Err.String(), end) {
 		t.Errorf("interrupted: exit code = %d, errors = %s, want 1 and %q", code, interrupted.Err, end)
 	}

@@ -41,6 +41,7 @@ func reloadable(value any, again func() (any, error)) any {
 			return u, err
 		}
 		return value
+
 	case []URL:
 		for i := range value {
 			value[i].reload = func() (URL, error) {
