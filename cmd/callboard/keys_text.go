@@ -34,7 +34,7 @@ func (k rolledKey) oldKey() string {
 
 func keysLines(keys []access.Record) []string {
 	return list(keys, "No keys. Run 'callboard keys issue' to issue one.",
-		"id", "name", "state", "grant", "scopes", "createdAt", "lastUsedAt")
+		"id", "name", "state", "grant", "scopes", "createdAt", "lastUsedAt", "lastUsedAddress")
 }
 
 // keyWithLineageLines are the key and a table of its lineage. A lineage of one key has no table.
