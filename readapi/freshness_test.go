@@ -21,7 +21,7 @@ import (
 func readerPool(tb testing.TB, database *schematest.Database) *pgxpool.Pool {
 	tb.Helper()
 	return schematest.OpenPool(tb, database.RoleURL("callboard_reader"), func(c *pgxpool.Config) {
-		maps.Copy(c.ConnConfig.RuntimeParams, connection.ReaderSettings(nil))
+		maps.Copy(c.ConnConfig.RuntimeParams, connection.ReaderSettings())
 		c.AfterConnect = schema.PlanEachTime
 	})
 }

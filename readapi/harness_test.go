@@ -144,7 +144,7 @@ func audioIn(tb testing.TB, dir string) audio.Location {
 func openReader(tb testing.TB, database *schematest.Database) *pgxpool.Pool {
 	tb.Helper()
 	return schematest.OpenPool(tb, database.RoleURL("callboard_reader"), func(c *pgxpool.Config) {
-		maps.Copy(c.ConnConfig.RuntimeParams, connection.ReaderSettings(nil))
+		maps.Copy(c.ConnConfig.RuntimeParams, connection.ReaderSettings())
 		c.AfterConnect = schema.PlanEachTime
 		connection.CancelStatements(&c.ConnConfig.Config)
 	})

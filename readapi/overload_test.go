@@ -159,7 +159,7 @@ type audited struct {
 func (h *harness) serve() string {
 	h.Helper()
 	server := httptest.NewUnstartedServer(h.handler)
-	server.Listener = run.LimitConnections(server.Listener, server.Config, 1000)
+	server.Listener, _ = run.LimitConnections(server.Listener, server.Config, 1000)
 	// httptest sets a ConnState hook of its own, which calls this one.
 	server.Start()
 	h.Cleanup(server.Close)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
@@ -31,15 +32,11 @@ type backupCommand struct {
 // Run writes a backup.
 func (c *backupCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.KeysOnly {
-		return c.writeKeys(ctx, streams.Out)
+		return c.writeKeys(ctx, streams)
 	}
 	var written writtenBackup
-	err := withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(js jetstream.JetStream, conn *pgx.Conn, display *progressDisplay) error {
-		var err error
-		written, err = writeBackup(ctx, backupConfig{
-			Dir: c.Dir, Audit: c.Audit, Keep: c.Keep, Release: run.ReadBuild().Version, Stream: c.Stream.Name,
-			Database: conn, NATS: js, Progress: display,
-		})
+	err := withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(s backupServers) (err error) {
+		written, err = backup{c, s}.write(ctx)
 		return err
 	})
 	if err != nil {
@@ -54,48 +51,58 @@ type writtenKeys struct {
 	Keys int    `json:"keys"`
 }
 
-func (c *backupCommand) writeKeys(ctx context.Context, out io.Writer) error {
-	var written writtenKeys
+// writeKeys replaces the list of keys in the folder of all backups. It is the old or the new one at every moment.
+func (c *backupCommand) writeKeys(ctx context.Context, streams run.Streams) error {
+	display := newProgress(streams.Err)
+	defer display.Close()
+	written := writtenKeys{Path: filepath.Join(c.Dir, "keys.json")}
 	err := withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		keys, err := keyRegistry(pool).List(ctx)
 		if err != nil {
 			return err
 		}
 
-		list, err := json.Marshal(append([]access.Record{}, keys...)) // no null in JSON
+		// A partial file is one that an earlier run may have left.
+		written.Keys = len(keys)
+		if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+			return err
+		}
+		const partial = "keys.json" + partialSuffix
+		_, err = writeBackupFile(c.Dir, partial, display, func(w io.Writer) error {
+			return json.NewEncoder(w).Encode(append([]access.Record{}, keys...)) // no null in JSON
+		})
 		if err != nil {
 			return err
 		}
-		written.Keys = len(keys)
-		written.Path, err = writeKeyList(c.Dir, list)
-		return err
+		return errors.Join(os.Rename(filepath.Join(c.Dir, partial), written.Path), syncDir(c.Dir))
 	})
 	if err != nil {
 		return err
 	}
 
-	return c.print(out, written, fmt.Sprintf("%s: %d keys.", written.Path, written.Keys))
+	return c.print(streams.Out, written, fmt.Sprintf("%s: %d keys.", written.Path, written.Keys))
 }
 
 func backupLines(b writtenBackup) []string {
-	lines := []string{
-		fmt.Sprintf("Backup %s: %d bytes.", b.Path, b.Bytes()),
-		fmt.Sprintf("Keys: %d, audit entries: %d, dead letters: %d, at %s.",
-			b.Rows("access.key"), b.Rows(schema.AuditTable), b.Rows("control.dead_letter"), instant(b.Created)),
-	}
-	for _, s := range b.Streams {
-		lines = append(lines, fmt.Sprintf("Stream %s: %d messages up to %d.", s.Name, s.Messages, s.Last))
-	}
+	lines := append([]string{"Backup " + b.Path + ".", ""}, list(b.Tables, "No tables.", "name", "rows", "bytes")...)
+	lines = append(append(lines, ""), list(b.Streams, "No streams.", "name", "messages", "lastSequence", "bytes")...)
+	lines = append(lines, "")
 	for _, name := range b.Removed {
 		lines = append(lines, "Removed the older backup "+name+".")
 	}
 	return append(lines, "The backup contains no secrets. Keep the peppers, the cursor key and the webhook key elsewhere: no API key works without its pepper.")
 }
 
+// backupServers are the servers of a backup or a restore, and where its progress is shown.
+type backupServers struct {
+	js      jetstream.JetStream
+	conn    *pgx.Conn
+	display *progress
+}
+
 // withBothServers does work on JetStream and on a connection to the database, and shows its progress on errs.
 func withBothServers(
-	ctx context.Context, nats setting.NATS, postgres setting.Postgres, errs io.Writer,
-	work func(jetstream.JetStream, *pgx.Conn, *progressDisplay) error,
+	ctx context.Context, nats setting.NATS, postgres setting.Postgres, errs io.Writer, work func(backupServers) error,
 ) error {
 	return withServers(ctx, nats, postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
 		conn, err := pool.Acquire(ctx)
@@ -105,7 +112,7 @@ func withBothServers(
 		defer conn.Release()
 		display := newProgress(errs)
 		defer display.Close()
-		return work(js, conn.Conn(), display)
+		return work(backupServers{js, conn.Conn(), display})
 	})
 }
 
@@ -132,10 +139,8 @@ func (c *restoreCommand) Run(ctx context.Context, streams run.Streams) error {
 		return err
 	}
 	var done restoredBackup
-	err = withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(js jetstream.JetStream, conn *pgx.Conn, display *progressDisplay) (err error) {
-		done, err = restoreBackup(ctx, restoreConfig{
-			Path: c.Path, Keys: keys, Replicas: c.Replicas, StreamsOnly: c.StreamsOnly, Database: conn, NATS: js, Progress: display,
-		})
+	err = withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(s backupServers) (err error) {
+		done, err = restore{c, s, keys}.run(ctx)
 		return withRestoreAdvice(err)
 	})
 	if err != nil {
@@ -176,39 +181,21 @@ func withRestoreAdvice(err error) error {
 }
 
 func (c *restoreCommand) lines(r restoredBackup) []string {
-	lines := []string{"Backup of " + instant(r.Manifest.Created) + " by callboard " + r.Manifest.Release + "."}
-	for _, s := range r.Streams {
-		what := "restored up to"
-		if !s.Restored {
-			what = "left as it is, up to"
-		}
-		lines = append(lines, fmt.Sprintf("Stream %s: %s %d.", s.Name, what, s.Last))
-	}
+	lines := []string{"Backup of " + instant(r.Manifest.Created) + " by callboard " + r.Manifest.Release + ".", ""}
+	lines = append(lines, list(r.Streams, "No streams.", "name", "restored", "lastSequence")...)
 	if c.StreamsOnly {
-		return append(lines, "The database was left as it is. Next: run 'callboard rebuild' where 'callboard status' shows a stopped partition.")
+		return append(lines, "", "The database was left as it is. Next: run 'callboard rebuild' where 'callboard status' shows a stopped partition.")
 	}
-
-	for _, t := range r.Tables {
-		lines = append(lines, fmt.Sprintf("Table %s: %d rows.", t.Name, t.Rows))
-	}
+	lines = append(append(lines, ""), list(r.Tables, "No tables.", "name", "rows")...)
 
 	// Keys that ended, or were issued, after the backup.
-	for _, k := range r.KeysEnded {
-		lines = append(lines, fmt.Sprintf("Key %s %s: %s.", k.ID, printable(k.Name), keyEnd(k)))
-	}
-	for _, k := range r.KeysMissing {
-		lines = append(lines, fmt.Sprintf("Key %s %s: issued after the backup, so it does not work. Issue another.", k.ID, printable(k.Name)))
-	}
+	lines = append(lines, "", "Keys that are ended again:")
+	lines = append(lines, list(r.KeysEnded, "None.", "id", "name", "revokedAt", "expiresAt")...)
+	lines = append(lines, "", "Keys that were issued after the backup. They do not work: issue others.")
+	lines = append(lines, list(r.KeysMissing, "None.", "id", "name")...)
 	if c.AcceptRevoked {
 		lines = append(lines, fmt.Sprintf("Keys that were revoked after %s work again, except for those above: revoke them before you start a reader.",
 			instant(r.Manifest.Created)))
 	}
-	return append(lines, "The projection is empty. Next: run 'callboard rebuild', then start projectors and readers.")
-}
-
-func keyEnd(k schema.KeyState) string {
-	if k.RevokedAt != nil {
-		return "revoked again, as of " + instant(*k.RevokedAt)
-	}
-	return "ends again at " + instantOr(k.ExpiresAt, "no time")
+	return append(lines, "", "The projection is empty. Next: run 'callboard rebuild', then start projectors and readers.")
 }

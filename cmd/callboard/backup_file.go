@@ -7,67 +7,44 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 	"path/filepath"
 )
 
-// backupWriter writes a file that only its owner may read, and computes its size and digest.
-type backupWriter struct {
-	file   *os.File
-	buffer *bufio.Writer
-	digest hash.Hash
-	bytes  int64
-	task   *progressTask // nil: none
+// byteCounter is an [io.Writer] that counts bytes and calls a function with the number of all.
+type byteCounter struct {
+	bytes   int64
+	counted func(bytes int64) error
 }
 
-func createBackupFile(dir, name string) (*backupWriter, error) {
-	file, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return &backupWriter{file: file, buffer: bufio.NewWriterSize(file, 1<<20), digest: sha256.New()}, nil
+// Write returns the function's error.
+func (c *byteCounter) Write(p []byte) (int, error) {
+	c.bytes += int64(len(p))
+	return len(p), c.counted(c.bytes)
 }
 
-// Write implements [io.Writer].
-func (w *backupWriter) Write(p []byte) (int, error) {
-	n, err := w.buffer.Write(p)
-	_, _ = w.digest.Write(p[:n]) // never fails
-	w.bytes += int64(n)
-	if w.task != nil {
-		w.task.Set(w.bytes)
-	}
-	return n, err
-}
-
-// close returns when the file is on disk.
-func (w *backupWriter) close() error {
-	return errors.Join(w.buffer.Flush(), w.file.Sync(), w.file.Close())
-}
-
-// writeBackupFile lets write fill a file, and shows its progress.
-func writeBackupFile(dir, name, what string, display *progressDisplay, write func(io.Writer) error) (f backupFile, err error) {
-	w, err := createBackupFile(dir, name)
+// writeBackupFile lets write fill a file that only its owner may read, and shows its progress. It returns when the file
+// is on the disk.
+func writeBackupFile(dir, name string, display *progress, write func(io.Writer) error) (f backupFile, err error) {
+	file, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return f, err
 	}
-	w.task = display.Start("copying "+what, "bytes", 0)
-	defer w.task.Finish()
-	if err := errors.Join(write(w), w.close()); err != nil {
-		return f, err
-	}
-	return backupFile{Name: name, Bytes: w.bytes, SHA256: hex.EncodeToString(w.digest.Sum(nil))}, nil
+	counter := &byteCounter{counted: func(bytes int64) error {
+		display.Show("writing "+name, "bytes", bytes, 0)
+		return nil
+	}}
+
+	buffer, digest := bufio.NewWriterSize(file, 1<<20), sha256.New()
+	err = errors.Join(write(io.MultiWriter(buffer, digest, counter)), buffer.Flush(), file.Sync(), file.Close())
+	return backupFile{Name: name, Bytes: counter.bytes, SHA256: hex.EncodeToString(digest.Sum(nil))}, err
 }
-
-// readerFunc is a function as an [io.Reader].
-type readerFunc func(p []byte) (int, error)
-
-// Read implements [io.Reader].
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // readBackupFile lets read read a file of a backup until ctx ends, and shows its progress.
-func readBackupFile(ctx context.Context, dir string, f backupFile, doing string, display *progressDisplay, read func(io.Reader) error) error {
+func readBackupFile(
+	ctx context.Context, dir string, f backupFile, doing string, display *progress, read func(io.Reader) error,
+) error {
 	file, err := os.Open(filepath.Join(dir, f.Name))
 	if err != nil {
 		return err
@@ -75,26 +52,18 @@ func readBackupFile(ctx context.Context, dir string, f backupFile, doing string,
 	defer func() { _ = file.Close() }() // only read
 
 	// The end of ctx is an error of the next read.
-	task := display.Start(doing, "bytes", f.Bytes)
-	defer task.Finish()
-	var done int64
-	return read(readerFunc(func(p []byte) (int, error) {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		n, err := file.Read(p)
-		done += int64(n)
-		task.Set(done)
-		return n, err
-	}))
+	return read(io.TeeReader(file, &byteCounter{counted: func(bytes int64) error {
+		display.Show(doing+" "+f.Name, "bytes", bytes, f.Bytes)
+		return ctx.Err()
+	}}))
 }
 
 // check compares every file with its size and digest.
-func (m backupManifest) check(ctx context.Context, dir string, display *progressDisplay) error {
+func (m backupManifest) check(ctx context.Context, dir string, display *progress) error {
 	for _, f := range m.files() {
 		digest := sha256.New()
 		var size int64
-		err := readBackupFile(ctx, dir, f, "checking "+f.Name, display, func(r io.Reader) (err error) {
+		err := readBackupFile(ctx, dir, f, "checking", display, func(r io.Reader) (err error) {
 			size, err = io.Copy(digest, r)
 			return err
 		})

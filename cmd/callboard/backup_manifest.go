@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,19 +61,6 @@ type backupStream struct {
 	events.Snapshot
 }
 
-// streamNames returns the streams of a backup, the stream of events first. The stream of audit entries has those that are not
-// stored yet.
-func (c backupConfig) streamNames() []string {
-	names := []string{c.Stream, bucketStream}
-	if c.Audit {
-		names = append(names, events.AuditStream)
-	}
-	return names
-}
-
-// bucketStream is the stream in which JetStream keeps the objects of the bucket.
-const bucketStream = "OBJ_" + events.TranscriptBucket
-
 // files returns all files.
 func (m backupManifest) files() []backupFile {
 	var list []backupFile
@@ -85,35 +73,13 @@ func (m backupManifest) files() []backupFile {
 	return list
 }
 
-// Rows returns the number of rows of a table.
-func (m backupManifest) Rows(table string) int64 {
-	for _, t := range m.Tables {
-		if t.Name == table {
-			return t.Rows
-		}
-	}
-	return 0
-}
-
-// Bytes returns the size of all files.
-func (m backupManifest) Bytes() (sum int64) {
-	for _, f := range m.files() {
-		sum += f.Bytes
-	}
-	return sum
-}
-
-func (m backupManifest) write(dir string) error {
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return fmt.Errorf("manifest: %w", err)
-	}
-	file, err := createBackupFile(dir, manifestName)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(append(text, '\n'))
-	return errors.Join(err, file.close())
+func (m backupManifest) write(dir string, display *progress) error {
+	_, err := writeBackupFile(dir, manifestName, display, func(w io.Writer) error {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(m)
+	})
+	return err
 }
 
 // readManifest reads the manifest of a backup.

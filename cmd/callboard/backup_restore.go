@@ -6,33 +6,27 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
 	"callboard/schema"
 )
 
-// restoreConfig configures a restore.
-type restoreConfig struct {
-	Path string // the folder of the backup
+// restore is a restore in progress.
+type restore struct {
+	*restoreCommand
+	backupServers
 
-	// Keys is a newer list of all keys. Restore ends the keys again that the list shows as revoked, or as ended
-	// earlier. Nil: it ends none.
-	Keys []schema.KeyState
-
-	Replicas    int  // of restored streams; 0: as in the backup
-	StreamsOnly bool // the database is left as it is
-	Database    *pgx.Conn
-	NATS        jetstream.JetStream
-	Progress    *progressDisplay
+	// keys is a newer list of all keys. The keys are ended again that the list shows as revoked, or as ended earlier.
+	// Nil: it ends none.
+	keys []schema.KeyState
 }
 
 // restoredBackup is what a restore did.
 type restoredBackup struct {
 	Manifest backupManifest   `json:"-"`
 	Streams  []restoredStream `json:"streams"`
-	Tables   []restoredTable  `json:"tables"`
+	Tables   []backupTable    `json:"tables"` // empty: the database was left as it is
 
 	KeysEnded   []schema.KeyState `json:"keysEnded"`   // again, by the list or by the stream KEYS
 	KeysMissing []schema.KeyState `json:"keysMissing"` // issued after the backup: they do not work
@@ -45,32 +39,26 @@ type restoredStream struct {
 	Last     uint64 `json:"lastSequence"`
 }
 
-// restoredTable is a table of the backup.
-type restoredTable struct {
-	Name string `json:"name"`
-	Rows int64  `json:"rows"`
-}
-
-// restoreBackup restores a backup into a migrated, empty database, and the streams that do not exist or have never had
-// a message. It changes nothing before it has checked everything. The tables are filled in one transaction after the
-// streams: after an interruption the same restore can run again.
-func restoreBackup(ctx context.Context, c restoreConfig) (restoredBackup, error) {
-	done := restoredBackup{Streams: []restoredStream{}, Tables: []restoredTable{}, KeysEnded: []schema.KeyState{}, KeysMissing: []schema.KeyState{}}
+// run restores a backup into a migrated, empty database, and the streams that do not exist or have never had a message.
+// It changes nothing before it has checked everything. The tables are filled in one transaction after the streams: after
+// an interruption the same restore can run again.
+func (c restore) run(ctx context.Context) (restoredBackup, error) {
+	done := restoredBackup{Tables: []backupTable{}, KeysEnded: []schema.KeyState{}, KeysMissing: []schema.KeyState{}}
 	var err error
 	if done.Manifest, err = readManifest(c.Path); err != nil {
 		return done, err
 	}
-	targets, err := c.check(ctx, done.Manifest)
-	if err != nil {
+	if done.Streams, err = c.check(ctx, done.Manifest); err != nil {
 		return done, err
 	}
 
-	// The streams first: until the database is filled, the same restore can run again.
-	for i := range targets {
-		if err := c.restoreStream(ctx, &targets[i]); err != nil {
+	for i, s := range done.Manifest.Streams {
+		if !done.Streams[i].Restored {
+			continue
+		}
+		if done.Streams[i].Last, err = c.restoreStream(ctx, s); err != nil {
 			return done, err
 		}
-		done.Streams = append(done.Streams, restoredStream{targets[i].Name, !targets[i].exists, targets[i].last})
 	}
 	if c.StreamsOnly {
 		return done, nil
@@ -78,14 +66,14 @@ func restoreBackup(ctx context.Context, c restoreConfig) (restoredBackup, error)
 	return done, c.load(ctx, &done)
 }
 
-// check checks the files, the database and the streams.
-func (c restoreConfig) check(ctx context.Context, m backupManifest) ([]restoreTarget, error) {
+// check checks the files, the database and the streams, and returns which streams are to be restored.
+func (c restore) check(ctx context.Context, m backupManifest) ([]restoredStream, error) {
 	if !c.StreamsOnly {
 		if m.Schema != schema.Version() {
 			return nil, fmt.Errorf("the backup has schema version %d, this release has %d\n"+
 				"Restore it with callboard %s and a database that this release has migrated. Then upgrade", m.Schema, schema.Version(), m.Release)
 		}
-		load, err := schema.NewLoad(ctx, c.Database)
+		load, err := schema.NewLoad(ctx, c.conn)
 		if err != nil {
 			return nil, err
 		}
@@ -93,105 +81,89 @@ func (c restoreConfig) check(ctx context.Context, m backupManifest) ([]restoreTa
 	}
 
 	// The files, and the streams that exist.
-	if err := m.check(ctx, c.Path, c.Progress); err != nil {
+	if err := m.check(ctx, c.Path, c.display); err != nil {
 		return nil, err
 	}
-	targets := make([]restoreTarget, len(m.Streams))
+	streams := make([]restoredStream, len(m.Streams))
 	for i, s := range m.Streams {
 		var err error
-		if targets[i], err = c.findTarget(ctx, s); err != nil {
+		if streams[i], err = c.checkStream(ctx, s); err != nil {
 			return nil, err
 		}
 	}
-	return targets, nil
-}
-
-// restoreTarget is a stream of the backup, and what the server has in its place.
-type restoreTarget struct {
-	backupStream
-	running *jetstream.StreamInfo // nil: none
-	exists  bool                  // with the backup's messages, or with audit entries
-	last    uint64
+	return streams, nil
 }
 
 // errOtherStream is a stream that does not have the backup's messages.
 var errOtherStream = errors.New("the stream exists without the backup's messages")
 
-func (c restoreConfig) findTarget(ctx context.Context, s backupStream) (restoreTarget, error) {
-	t := restoreTarget{backupStream: s}
-	running, err := c.NATS.Stream(ctx, s.Name)
+// checkStream tells whether a stream is to be restored, or exists with the backup's messages. Any other stream is an
+// error.
+func (c restore) checkStream(ctx context.Context, s backupStream) (restoredStream, error) {
+	missing := restoredStream{Name: s.Name, Restored: true}
+	running, err := c.js.Stream(ctx, s.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return t, nil
+		return missing, nil
 	}
 	if err != nil {
-		return t, fmt.Errorf("stream %s: %w", s.Name, err)
+		return missing, fmt.Errorf("stream %s: %w", s.Name, err)
 	}
-	t.running = running.CachedInfo()
-	t.last = t.running.State.LastSeq
-	if t.last == 0 || events.UnfinishedRestore(t.running.Config) {
-		return t, nil // it is replaced
+	info := running.CachedInfo()
+	if info.State.LastSeq == 0 || events.UnfinishedRestore(info.Config) {
+		return missing, nil // it is replaced
 	}
 
-	// The stream has messages: they must be the backup's messages, as the last one shows.
-	t.exists = true
-	if s.Name == events.AuditStream {
-		return t, nil // its messages come and go
-	}
-	if t.running.Created.Equal(s.Created) && t.last >= s.Last {
-		return t, nil
+	// The stream has messages: they must be the backup's messages, as the last one shows. Audit entries come and go.
+	found := restoredStream{Name: s.Name, Last: info.State.LastSeq}
+	if s.Name == events.AuditStream || info.Created.Equal(s.Created) && found.Last >= s.Last {
+		return found, nil
 	}
 	m, err := running.GetMsg(ctx, s.Last)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && !m.Time.Equal(s.LastAt):
-		return t, fmt.Errorf("%w: %s ends at %d and has another message %d, or none", errOtherStream, s.Name, t.last, s.Last)
+		return found, fmt.Errorf("%w: %s ends at %d and has another message %d, or none", errOtherStream, s.Name, found.Last, s.Last)
 	case err != nil:
-		return t, fmt.Errorf("stream %s: message %d: %w", s.Name, s.Last, err)
+		return found, fmt.Errorf("stream %s: message %d: %w", s.Name, s.Last, err)
 	}
-	return t, nil
+	return found, nil
 }
 
-// restoreStream restores a stream unless it exists. One that has never had a message, or a part of one, is replaced.
-func (c restoreConfig) restoreStream(ctx context.Context, t *restoreTarget) error {
-	if t.exists {
-		return nil
-	}
-	if t.running != nil {
-		if err := c.NATS.DeleteStream(ctx, t.Name); err != nil {
-			return fmt.Errorf("delete the empty or unfinished stream %s: %w", t.Name, err)
-		}
+// restoreStream restores a stream, and returns its last sequence. It replaces a stream that has never had a message, and
+// a part of one.
+func (c restore) restoreStream(ctx context.Context, s backupStream) (last uint64, err error) {
+	if err := c.js.DeleteStream(ctx, s.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return 0, fmt.Errorf("delete the empty or unfinished stream %s: %w", s.Name, err)
 	}
 
 	// The configuration is the backup's, perhaps with other replicas.
-	stream := t.Snapshot
+	stream := s.Snapshot
 	if c.Replicas > 0 {
-		var err error
 		if stream, err = stream.WithReplicas(c.Replicas); err != nil {
-			return fmt.Errorf("stream %s: %w", t.Name, err)
+			return 0, fmt.Errorf("stream %s: %w", s.Name, err)
 		}
 	}
-	err := readBackupFile(ctx, c.Path, t.backupFile, "restoring stream "+t.Name, c.Progress, func(r io.Reader) error {
-		return events.RestoreSnapshot(ctx, c.NATS.Conn(), t.Name, stream, r)
+	err = readBackupFile(ctx, c.Path, s.backupFile, "restoring", c.display, func(r io.Reader) error {
+		return events.RestoreSnapshot(ctx, c.js.Conn(), s.Name, stream, r)
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 
-	// What the server has now must be what the backup says.
-	restored, err := c.NATS.Stream(ctx, t.Name)
+	// What the server has now must be what the backup says. Audit entries become too old.
+	restored, err := c.js.Stream(ctx, s.Name)
 	if err != nil {
-		return fmt.Errorf("stream %s: %w", t.Name, err)
+		return 0, fmt.Errorf("stream %s: %w", s.Name, err)
 	}
-	t.running = restored.CachedInfo()
-	t.last = t.running.State.LastSeq
-	if t.last != t.Last || t.running.State.Msgs != t.Messages && t.Name != events.AuditStream { // audit entries become too old
-		return fmt.Errorf("stream %s: %d messages up to %d were restored, want %d up to %d", t.Name, t.running.State.Msgs, t.last, t.Messages, t.Last)
+	now := restored.CachedInfo().State
+	if now.LastSeq != s.Last || now.Msgs != s.Messages && s.Name != events.AuditStream {
+		return 0, fmt.Errorf("stream %s: %d messages up to %d were restored, want %d up to %d", s.Name, now.Msgs, now.LastSeq, s.Messages, s.Last)
 	}
-	return nil
+	return now.LastSeq, nil
 }
 
 // load fills the database. Keys are ended in the same transaction: no reader ever sees them alive.
-func (c restoreConfig) load(ctx context.Context, done *restoredBackup) error {
-	load, err := schema.NewLoad(ctx, c.Database)
+func (c restore) load(ctx context.Context, done *restoredBackup) error {
+	load, err := schema.NewLoad(ctx, c.conn)
 	if err != nil {
 		return err
 	}
@@ -203,12 +175,12 @@ func (c restoreConfig) load(ctx context.Context, done *restoredBackup) error {
 		if err := c.copyTable(ctx, load, t); err != nil {
 			return err
 		}
-		done.Tables = append(done.Tables, restoredTable{t.Name, t.Rows})
+		done.Tables = append(done.Tables, t)
 	}
 
 	// Keys that ended later than the backup, by the list and by the stream of key ends.
-	if c.Keys != nil {
-		ended, missing, err := load.EndKeys(ctx, c.Keys)
+	if c.keys != nil {
+		ended, missing, err := load.EndKeys(ctx, c.keys)
 		if err != nil {
 			return err
 		}
@@ -224,9 +196,9 @@ func (c restoreConfig) load(ctx context.Context, done *restoredBackup) error {
 
 // endKeysOfJournal ends the keys that the stream of key revocations and expiries shows as ended. A stream that is
 // missing shows none: the list is for that.
-func (c restoreConfig) endKeysOfJournal(ctx context.Context, load *schema.Load) (ended []schema.KeyState, err error) {
+func (c restore) endKeysOfJournal(ctx context.Context, load *schema.Load) (ended []schema.KeyState, err error) {
 	var reader events.KeyEndReader
-	_, err = reader.Read(ctx, c.NATS, func(entries []events.KeyEnd) error {
+	_, err = reader.Read(ctx, c.js, func(entries []events.KeyEnd) error {
 		states := make([]schema.KeyState, len(entries))
 		for i, e := range entries {
 			states[i] = schema.KeyState{ID: e.ID, RevokedAt: e.RevokedAt, ExpiresAt: e.ExpiresAt}
@@ -241,8 +213,8 @@ func (c restoreConfig) endKeysOfJournal(ctx context.Context, load *schema.Load) 
 	return ended, nil
 }
 
-func (c restoreConfig) copyTable(ctx context.Context, load *schema.Load, t backupTable) error {
-	return readBackupFile(ctx, c.Path, t.backupFile, "loading "+t.Name, c.Progress, func(r io.Reader) error {
+func (c restore) copyTable(ctx context.Context, load *schema.Load, t backupTable) error {
+	return readBackupFile(ctx, c.Path, t.backupFile, "loading", c.display, func(r io.Reader) error {
 		rows, err := load.CopyFrom(ctx, t.Name, t.Columns, r)
 		if err == nil && rows != t.Rows {
 			err = fmt.Errorf("table %s: rows = %d, want the manifest's %d", t.Name, rows, t.Rows)

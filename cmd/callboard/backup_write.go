@@ -11,23 +11,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
+	"callboard/internal/run"
 	"callboard/schema"
 )
 
-// backupConfig configures a backup.
-type backupConfig struct {
-	Dir      string // the folder of all backups; this one becomes a folder in it, named after the time
-	Audit    bool   // with the audit: its rows and its stream
-	Keep     int    // complete backups that stay; 0: all
-	Release  string
-	Stream   string // of events
-	Database *pgx.Conn
-	NATS     jetstream.JetStream
-	Progress *progressDisplay
+// backup is a backup in progress.
+type backup struct {
+	*backupCommand
+	backupServers
 }
 
 // writtenBackup is a new backup.
@@ -42,10 +36,10 @@ const (
 	partialSuffix = ".partial"
 )
 
-// writeBackup writes a backup. The tables are copied before the streams, so the stream has every event that a row is
+// write writes a backup. The tables are copied before the streams, so the stream has every event that a row is
 // about. Until it is complete the folder's name ends in .partial.
-func writeBackup(ctx context.Context, c backupConfig) (writtenBackup, error) {
-	m := backupManifest{Format: backupFormat, Release: c.Release, Created: time.Now().UTC(), Schema: schema.Version()}
+func (c backup) write(ctx context.Context) (writtenBackup, error) {
+	m := backupManifest{Format: backupFormat, Release: run.ReadBuild().Version, Created: time.Now().UTC(), Schema: schema.Version()}
 	name := m.Created.Format(nameLayout)
 	path := filepath.Join(c.Dir, name)
 	partial := path + partialSuffix
@@ -62,14 +56,14 @@ func writeBackup(ctx context.Context, c backupConfig) (writtenBackup, error) {
 	return writtenBackup{Path: path, backupManifest: m, Removed: removed}, err
 }
 
-func (c backupConfig) fill(ctx context.Context, dir string, m *backupManifest) error {
+func (c backup) fill(ctx context.Context, dir string, m *backupManifest) error {
 	if err := c.copyTables(ctx, dir, m); err != nil {
 		return err
 	}
 	if err := c.copyStreams(ctx, dir, m); err != nil {
 		return err
 	}
-	if err := m.write(dir); err != nil {
+	if err := m.write(dir, c.display); err != nil {
 		return err
 	}
 	return syncDir(dir)
@@ -84,12 +78,13 @@ func syncDir(dir string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-func (c backupConfig) copyTables(ctx context.Context, dir string, m *backupManifest) error {
-	tables, err := schema.NewSnapshot(ctx, c.Database)
+func (c backup) copyTables(ctx context.Context, dir string, m *backupManifest) error {
+	tables, err := schema.NewSnapshot(ctx, c.conn)
 	if err != nil {
 		return err
 	}
 	defer tables.Close(context.WithoutCancel(ctx))
+
 	for _, name := range schema.DumpTables() {
 		if name == schema.AuditTable && !c.Audit {
 			continue
@@ -98,7 +93,9 @@ func (c backupConfig) copyTables(ctx context.Context, dir string, m *backupManif
 		if t.Columns, err = tables.Columns(ctx, name); err != nil {
 			return err
 		}
-		t.backupFile, err = writeBackupFile(dir, name+".copy", name, c.Progress, func(w io.Writer) (err error) {
+
+		// Its rows go from COPY to the file.
+		t.backupFile, err = writeBackupFile(dir, name+".copy", c.display, func(w io.Writer) (err error) {
 			t.Rows, err = tables.CopyTo(ctx, name, t.Columns, w)
 			return err
 		})
@@ -114,11 +111,17 @@ func (c backupConfig) copyTables(ctx context.Context, dir string, m *backupManif
 	return err
 }
 
-// copyStreams copies the stream of events, and those of the others that exist.
-func (c backupConfig) copyStreams(ctx context.Context, dir string, m *backupManifest) error {
-	for _, name := range c.streamNames() {
-		running, err := c.NATS.Stream(ctx, name)
-		if errors.Is(err, jetstream.ErrStreamNotFound) && name != c.Stream {
+// copyStreams copies the stream of events, and the other streams that exist. The stream of audit entries has entries that
+// are not stored yet.
+func (c backup) copyStreams(ctx context.Context, dir string, m *backupManifest) error {
+	names := []string{c.Stream.Name, bucketStream}
+	if c.Audit {
+		names = append(names, events.AuditStream)
+	}
+
+	for _, name := range names {
+		running, err := c.js.Stream(ctx, name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) && name != c.Stream.Name {
 			continue
 		}
 		if err != nil {
@@ -133,10 +136,10 @@ func (c backupConfig) copyStreams(ctx context.Context, dir string, m *backupMani
 	return nil
 }
 
-func (c backupConfig) copyStream(ctx context.Context, dir string, info *jetstream.StreamInfo) (s backupStream, err error) {
+func (c backup) copyStream(ctx context.Context, dir string, info *jetstream.StreamInfo) (s backupStream, err error) {
 	s = backupStream{Name: info.Config.Name, Created: info.Created}
-	s.backupFile, err = writeBackupFile(dir, s.Name+".snapshot", "stream "+s.Name, c.Progress, func(w io.Writer) (err error) {
-		s.Snapshot, err = events.SaveSnapshot(ctx, c.NATS.Conn(), s.Name, w)
+	s.backupFile, err = writeBackupFile(dir, s.Name+".snapshot", c.display, func(w io.Writer) (err error) {
+		s.Snapshot, err = events.SaveSnapshot(ctx, c.js.Conn(), s.Name, w)
 		return err
 	})
 	if err != nil {
@@ -150,11 +153,11 @@ func (c backupConfig) copyStream(ctx context.Context, dir string, info *jetstrea
 	return s, nil
 }
 
-// backupName matches the names that [writeBackup] gives.
+// backupName matches the names of backups.
 var backupName = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}\.[0-9]{3}Z(\.partial)?$`)
 
 // removeOlder removes the oldest backups, and incomplete ones that are older than this one.
-func (c backupConfig) removeOlder(name string) (removed []string, err error) {
+func (c backup) removeOlder(name string) (removed []string, err error) {
 	removed = []string{}
 	if c.Keep == 0 {
 		return removed, nil
@@ -164,24 +167,24 @@ func (c backupConfig) removeOlder(name string) (removed []string, err error) {
 		return removed, err
 	}
 
-	// Names tell which backups are complete, and their order.
-	var complete, old []string // sorted by time, as their names are
-	for _, e := range entries {
-		switch n := e.Name(); {
-		case !e.IsDir() || !backupName.MatchString(n) || n > name:
-		case filepath.Ext(n) == partialSuffix:
-			old = append(old, n)
-		default:
-			complete = append(complete, n)
+	// Names tell which backups are complete, and their order: the newest are kept.
+	var old []string
+	complete := 0
+	for _, e := range slices.Backward(entries) {
+		n := e.Name()
+		if !e.IsDir() || !backupName.MatchString(n) || n > name {
+			continue
 		}
-	}
-	if extra := len(complete) - c.Keep; extra > 0 {
-		old = append(old, complete[:extra]...)
+		if filepath.Ext(n) != partialSuffix {
+			complete++
+		}
+		if filepath.Ext(n) == partialSuffix || complete > c.Keep {
+			old = append(old, n)
+		}
 	}
 
 	// The oldest first, so that an interruption leaves the newest.
-	slices.Sort(old)
-	for _, n := range old {
+	for _, n := range slices.Backward(old) {
 		if err := os.RemoveAll(filepath.Join(c.Dir, n)); err != nil {
 			return removed, fmt.Errorf("remove an old backup: %w", err)
 		}

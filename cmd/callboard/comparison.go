@@ -2,9 +2,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -18,11 +15,7 @@ import (
 func comparisonLines(c rebuild.Comparison) []string {
 	lines := sampleLines(c)
 	if len(c.Changes) > 0 {
-		rows := [][]string{{"TABLE", "ROWS", "DIFFERENCE"}}
-		for _, change := range c.Changes {
-			rows = append(rows, []string{change.Table, strconv.FormatInt(change.Rows, 10), kindText(change.Kind)})
-		}
-		lines = append(append(lines, ""), table(rows)...)
+		lines = append(append(lines, ""), list(c.Changes, "", "table", "rows", "kind")...)
 	}
 
 	if len(c.MissingColumns) > 0 {
@@ -35,19 +28,6 @@ func comparisonLines(c rebuild.Comparison) []string {
 	return append(lines, unreadableLines(c.Unreadable)...)
 }
 
-// kindText is how rows differ.
-func kindText(kind rebuild.Kind) string {
-	switch kind {
-	case rebuild.KindMissing:
-		return "missing"
-	case rebuild.KindSurplus:
-		return "unexpected"
-	case rebuild.KindChanged:
-		return "different values"
-	}
-	return string(kind)
-}
-
 // messageCountTable is the table of the message accounting. Its rows belong to no phone system, so a repair does not
 // change them.
 const messageCountTable = "message_count"
@@ -58,14 +38,14 @@ func sampleLines(c rebuild.Comparison) []string {
 	for _, d := range c.Samples {
 		row := rowName(d) + ": "
 		if d.Kind != rebuild.KindChanged {
-			lines = append(lines, row+kindText(d.Kind)+" row")
+			lines = append(lines, row+string(d.Kind)+" row")
 		}
 		for _, v := range d.Values {
 			lines = append(lines, row+fmt.Sprintf("%s is %s, expected %s", v.Column, printable(v.Served), printable(v.Expected)))
 		}
 	}
-	if names := unlistedTables(c); names != "" {
-		lines = append(lines, "Not all rows that differ are listed: more in "+names+".")
+	if unlisted := unlistedRows(c); unlisted > 0 {
+		lines = append(lines, fmt.Sprintf("Rows that differ and are not listed: %d.", unlisted))
 	}
 	return lines
 }
@@ -91,17 +71,13 @@ func systemName(system uuid.UUID) string {
 	return "phone system " + system.String()
 }
 
-// unlistedTables are the tables with more differing rows than samples.
-func unlistedTables(c rebuild.Comparison) string {
-	unlisted := make(map[string]int64)
+// unlistedRows is the number of rows that differ and are no samples.
+func unlistedRows(c rebuild.Comparison) int64 {
+	unlisted := -int64(len(c.Samples))
 	for _, change := range c.Changes {
-		unlisted[change.Table] += change.Rows
+		unlisted += change.Rows
 	}
-	for _, d := range c.Samples {
-		unlisted[d.Table]--
-	}
-	maps.DeleteFunc(unlisted, func(_ string, rows int64) bool { return rows <= 0 })
-	return strings.Join(slices.Sorted(maps.Keys(unlisted)), ", ")
+	return unlisted
 }
 
 // shownMessages is how many unreadable messages are listed.

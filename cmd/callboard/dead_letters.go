@@ -135,24 +135,23 @@ func (c *deadLettersRetryCommand) Run(ctx context.Context, streams run.Streams) 
 func (c *deadLettersRetryCommand) retry(ctx context.Context, streams run.Streams, source status.Source) error {
 	display := newProgress(streams.Err)
 	defer display.Close()
-	publishing := display.Start("publishing", "dead letters", 0)
 	retrier := deadletter.Retrier{
-		Pool: source.Pool, JetStream: source.JetStream, Stream: source.Stream, OnPublished: func(done, total int) {
-			publishing.SetTotal(int64(total))
-			publishing.Set(int64(done))
-		},
+		Pool: source.Pool, JetStream: source.JetStream, Stream: source.Stream,
+		OnPublished: func(done, total int) { display.Show("publishing", "dead letters", int64(done), int64(total)) },
 	}
 
 	// Publish the dead letters again. An error says how many of them were published before it.
 	retries, err := retrier.Retry(ctx, deadletter.Selection{IDs: c.IDs})
-	publishing.Finish()
 	if err != nil {
 		return withPublished(ctx, withDeadLetterAdvice(err), len(retries.Published))
 	}
 
 	// Wait until projectors have decided them.
-	waiting := display.Start("waiting for the projectors", "dead letters", int64(len(retries.Published)))
-	results, err := deadletter.Wait(ctx, source.Pool, retries.Published, c.Timeout, func(done int) { waiting.Set(int64(done)) })
+	waiting := func(done int) {
+		display.Show("waiting for the projectors", "dead letters", int64(done), int64(len(retries.Published)))
+	}
+	waiting(0)
+	results, err := deadletter.Wait(ctx, source.Pool, retries.Published, c.Timeout, waiting)
 	if err != nil {
 		return withPublished(ctx, err, len(retries.Published))
 	}

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
+	"os"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/rs/zerolog"
 
 	"callboard/events"
@@ -42,18 +43,16 @@ type devConfig struct {
 type devInstance struct {
 	devConfig
 	dir       *devDirectory
-	log       zerolog.Logger
-	display   *progressDisplay
+	logs      io.Writer // of all programs
+	display   *progress
 	stack     *run.Stack
 	public    net.Listener
-	admin     adminListeners
+	adminURLs map[string]string // by program
 	natsURL   setting.URL
 	database  *devDatabase
 	publisher *connection.NATS
 	company   *sample.Company // nil without a sample
 }
-
-type adminListeners struct{ reader, projector, webhooks net.Listener }
 
 // runDev starts everything, prints how to use it, and stops everything in the reverse order when ctx ends.
 //
@@ -63,7 +62,7 @@ type adminListeners struct{ reader, projector, webhooks net.Listener }
 //	PostgreSQL ┼── reader ─────┤ tables
 //	           └── webhooks ───┘
 func runDev(ctx context.Context, c devConfig) (err error) {
-	i := &devInstance{devConfig: c}
+	i := &devInstance{devConfig: c, adminURLs: make(map[string]string)}
 	if i.dir, err = openDevDirectory(c.Data, c.Fresh); err != nil {
 		return err
 	}
@@ -71,14 +70,15 @@ func runDev(ctx context.Context, c devConfig) (err error) {
 	if err := i.removeReadyFile(); err != nil {
 		return err
 	}
+	if i.logs, err = i.dir.openLog(c.Err); err != nil {
+		return err
+	}
 
-	if i.log, err = i.dir.openLog(c.Err); err != nil {
-		return err
+	// The address is opened before anything is started, so that an address in use is reported at once.
+	if i.public, err = run.Listen(ctx, i.Listen); err != nil {
+		return fmt.Errorf("%w: use --listen :0 to select a free port", err)
 	}
-	defer i.closeListeners()
-	if err := i.listen(ctx); err != nil {
-		return err
-	}
+	defer func() { _ = i.public.Close() }() // where no reader has closed it
 
 	// Run until the end of ctx, or of an actor.
 	stack, running := run.NewStack(ctx)
@@ -116,34 +116,12 @@ func (i *devInstance) start(ctx context.Context) error {
 	return nil
 }
 
-// listen opens the addresses before anything is started, so that an address in use is reported at once.
-func (i *devInstance) listen(ctx context.Context) (err error) {
-	if i.public, err = run.Listen(ctx, i.Listen); err != nil {
-		return fmt.Errorf("%w: use --listen :0 to select a free port", err)
-	}
-	for _, listener := range []*net.Listener{&i.admin.reader, &i.admin.projector, &i.admin.webhooks} {
-		if *listener, err = run.Listen(ctx, "127.0.0.1:0"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// closeListeners closes the listeners that no actor has closed.
-func (i *devInstance) closeListeners() {
-	for _, listener := range []net.Listener{i.public, i.admin.reader, i.admin.projector, i.admin.webhooks} {
-		if listener != nil {
-			_ = listener.Close()
-		}
-	}
-}
-
 func (i *devInstance) startNATS(ctx context.Context) error {
 	if i.NATSURL.Reveal() != "" {
 		i.natsURL = i.NATSURL
 		return nil
 	}
-	server, err := startNATSServer(i.NATSListen, i.dir.path("nats"), i.log)
+	server, err := startNATSServer(i.NATSListen, i.dir.path("nats"), i.dir.path("nats.log"))
 	if err != nil {
 		return err
 	}
@@ -154,7 +132,8 @@ func (i *devInstance) startNATS(ctx context.Context) error {
 
 func (i *devInstance) startPostgres(ctx context.Context) (err error) {
 	i.database, err = newDevDatabase(ctx, i.PostgresURL, cluster.Config{
-		BinDir: i.PostgresBin, DataDir: i.dir.path("postgres"), Password: i.dir.postgres, Progress: i.display.Println,
+		BinDir: i.PostgresBin, DataDir: i.dir.path("postgres"), Password: i.dir.secrets["postgres-password"],
+		Progress: i.display.Println,
 	})
 	if err != nil {
 		return err
@@ -164,7 +143,9 @@ func (i *devInstance) startPostgres(ctx context.Context) (err error) {
 }
 
 func (i *devInstance) startPublisher(ctx context.Context) (err error) {
-	i.publisher, err = connection.NewNATS(connection.NATSConfig{URL: i.natsURL, Name: "callboard-dev", Log: i.log})
+	i.publisher, err = connection.NewNATS(connection.NATSConfig{
+		NATS: setting.NATS{URL: i.natsURL}, Name: "callboard-dev", Log: zerolog.New(i.logs),
+	})
 	if err != nil {
 		return err
 	}
@@ -175,61 +156,73 @@ func (i *devInstance) startPublisher(ctx context.Context) (err error) {
 // createStreams creates the streams and the bucket if they are missing. The reader creates the streams of its limiter.
 func (i *devInstance) createStreams(ctx context.Context) error {
 	js := i.publisher.JetStream
-	for _, ensure := range []func() (bool, error){
-		func() (bool, error) { return events.EnsureBucket(ctx, js, 1) },
-		func() (bool, error) {
-			return events.EnsureStream(ctx, js, events.StreamConfig(events.StreamName, events.DefaultPartitions, 1))
-		},
-		func() (bool, error) { return events.EnsureStream(ctx, js, events.KeyStreamConfig(1)) },
-		func() (bool, error) { return events.EnsureStream(ctx, js, events.AuditStreamConfig(1)) },
-	} {
-		if _, err := ensure(); err != nil {
-			return err
-		}
+	if _, err := events.EnsureBucket(ctx, js, 1); err != nil {
+		return err
 	}
-	return nil
+	return ensureStreams(ctx, js, new(createdStreams),
+		events.StreamConfig(events.StreamName, events.DefaultPartitions, 1),
+		events.KeyStreamConfig(1), events.AuditStreamConfig(1))
 }
 
-// server configures a program with its own database role. Its log names the program.
-func (i *devInstance) server(program, role string, admin net.Listener) (run.Server, error) {
-	url, session, err := i.database.role(role)
-	log := i.log.With().Str("program", program).Logger()
-	return run.Server{
-		NATS:     connection.NATSConfig{URL: i.natsURL, Name: "callboard-" + program, Log: log},
-		Postgres: url, Session: session, Admin: admin, Log: log,
-	}, err
+// env returns the settings with which other commands use this instance.
+func (i *devInstance) env() map[string]string {
+	return map[string]string{
+		"CALLBOARD_NATS_URL":     i.natsURL.Reveal(),
+		"CALLBOARD_STREAM":       events.StreamName,
+		"CALLBOARD_POSTGRES_URL": i.database.ownerURL.Reveal(),
+		"CALLBOARD_BASE_URL":     i.baseURL(),
+		"CALLBOARD_KEY_PEPPER":   i.dir.secrets["key-pepper"],
+		"CALLBOARD_CURSOR_KEY":   i.dir.secrets["cursor-key"],
+		"CALLBOARD_AUDIO_URL":    i.dir.audioURL(),
+
+		"CALLBOARD_WEBHOOK_KEY":            i.dir.secrets["webhook-key"],
+		"CALLBOARD_WEBHOOK_ALLOW_NETWORKS": localNetworks,
+		"CALLBOARD_WEBHOOK_CA_FILE":        i.dir.path(listenCertificate),
+	}
+}
+
+// openProgram reads the settings of a program, whose own settings are in common, and opens its log and its admin
+// listener. The program has the database role of its name.
+func (i *devInstance) openProgram(
+	ctx context.Context, name string, program any, common *run.ServerSettings,
+) (run.Server, error) {
+	env := i.env()
+	env["CALLBOARD_POSTGRES_URL"] = i.database.roleURL("callboard_" + name)
+	source := setting.Source{Getenv: func(name string) string { return env[name] }, Out: io.Discard}
+	if _, err := setting.Parse(program, source, kong.Vars{"admin_listen": "127.0.0.1:0"}); err != nil {
+		return run.Server{}, fmt.Errorf("%s: %w\nIf the data directory is damaged, start with --fresh", name, err)
+	}
+
+	server, err := common.Open(ctx, name, nil, run.Streams{Err: i.logs})
+	if err != nil {
+		return server, err
+	}
+	server.Log = server.Log.With().Str("program", name).Logger()
+	i.adminURLs[name] = "http://" + server.Admin.Addr().String()
+	return server, nil
 }
 
 func (i *devInstance) startProjector(ctx context.Context) error {
-	server, err := i.server("projector", "callboard_projector", i.admin.projector)
+	var p runprojector.Program
+	server, err := i.openProgram(ctx, "projector", &p, &p.ServerSettings)
 	if err != nil {
 		return err
 	}
-	config := runprojector.Config{Server: server, Stream: events.StreamName}
+	config := runprojector.Config{Server: server, Settings: p.Settings, Stream: p.Stream.Name}
 	i.stack.Go(ctx, "projector", func(ctx context.Context) error { return runprojector.Run(ctx, config) })
 	return nil
 }
 
-const (
-	premiumPerMinute = 600       // the default of CALLBOARD_PREMIUM_PER_MINUTE
-	coverageMaxAge   = time.Hour // that of CALLBOARD_COVERAGE_MAX_AGE
-)
-
 func (i *devInstance) startReader(ctx context.Context) error {
-	server, err := i.server("reader", "callboard_reader", i.admin.reader)
+	if err := os.MkdirAll(i.dir.path("audio"), 0o755); err != nil {
+		return fmt.Errorf("audio: %w", err)
+	}
+	var p runreadapi.Program
+	server, err := i.openProgram(ctx, "reader", &p, &p.ServerSettings)
 	if err != nil {
 		return err
 	}
-	location, err := i.dir.audio()
-	if err != nil {
-		return err
-	}
-	config := runreadapi.Config{
-		Server: server, Public: i.public, Peppers: i.dir.peppers(),
-		Settings: runreadapi.Settings{
-			Premium: premiumPerMinute, BaseURL: i.baseURL(), CursorKey: i.dir.cursorKey(), Audio: location, CoverageMaxAge: coverageMaxAge,
-		},
-	}
+	config := runreadapi.Config{Server: server, Settings: p.Settings, Peppers: p.Pepper.Peppers, Public: i.public}
 	i.stack.Go(ctx, "reader", func(ctx context.Context) error { return runreadapi.Run(ctx, config) })
 	return nil
 }
@@ -237,27 +230,22 @@ func (i *devInstance) startReader(ctx context.Context) error {
 // startWebhooks starts a sender that sends to this machine, too, and trusts the certificate of 'callboard webhooks
 // listen'.
 func (i *devInstance) startWebhooks(ctx context.Context) error {
-	server, err := i.server("webhooks", "callboard_webhooks", i.admin.webhooks)
-	if err != nil {
-		return err
-	}
 	if _, err := run.LoadCertificate(i.dir.path(listenCertificate), "", time.Now()); err != nil {
 		return err
 	}
-	config := runwebhooks.Config{
-		Server: server, Keys: i.dir.webhookKeys(),
-		Settings: runwebhooks.Settings{Targets: setting.WebhookTargets{
-			AllowNetworks: []netip.Prefix{netip.MustParsePrefix(localNetwork), netip.PrefixFrom(netip.IPv6Loopback(), 128)},
-			CA:            i.dir.path(listenCertificate),
-		}},
+	var p runwebhooks.Program
+	server, err := i.openProgram(ctx, "webhooks", &p, &p.ServerSettings)
+	if err != nil {
+		return err
 	}
+	config := runwebhooks.Config{Server: server, Settings: p.Settings, Keys: p.Key.Keys}
 	i.stack.Go(ctx, "webhooks", func(ctx context.Context) error { return runwebhooks.Run(ctx, config) })
 	return nil
 }
 
 const (
-	// localNetwork is where 'callboard webhooks listen' listens.
-	localNetwork = "127.0.0.0/8"
+	// localNetworks are where 'callboard webhooks listen' listens.
+	localNetworks = "127.0.0.0/8,::1"
 
 	// listenCertificate is the name of the file with its certificate and key.
 	listenCertificate = "webhook-listen.pem"
@@ -275,8 +263,8 @@ func (i *devInstance) baseURL() string {
 // finish waits until the reader, the projector and the sender are ready, prints how to use them, and starts the live
 // calls.
 func (i *devInstance) finish(ctx context.Context) error {
-	for _, admin := range []net.Listener{i.admin.reader, i.admin.projector, i.admin.webhooks} {
-		if err := i.waitUntilReady(ctx, admin); err != nil {
+	for _, url := range i.adminURLs {
+		if err := waitUntilReady(ctx, url); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"callboard/internal/run/setting"
 	"callboard/schema"
@@ -19,7 +20,6 @@ const devDatabaseName = "callboard"
 type devDatabase struct {
 	cluster  *cluster.Cluster // nil for an external database
 	ownerURL setting.URL      // of the user who owns the schema
-	password string           // of all roles
 }
 
 // newDevDatabase returns the database of a URL, or without one a database of a cluster that it starts.
@@ -31,7 +31,7 @@ func newDevDatabase(ctx context.Context, external setting.URL, c cluster.Config)
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL: %w", err)
 	}
-	d := &devDatabase{cluster: runningDev, password: c.Password}
+	d := &devDatabase{cluster: runningDev}
 	if d.ownerURL, err = setting.NewPostgresURL(runningDev.URL(devDatabaseName)); err != nil {
 		return nil, errors.Join(err, runningDev.Stop())
 	}
@@ -51,8 +51,7 @@ func (d *devDatabase) run(ctx context.Context) error {
 	return d.cluster.Stop()
 }
 
-// prepare migrates the schema. In the instance's own cluster it also creates the database and sets the roles'
-// passwords.
+// prepare migrates the schema. In the instance's own cluster it also creates the database.
 func (d *devDatabase) prepare(ctx context.Context, progress func(string)) error {
 	if d.cluster != nil {
 		if err := schema.CreateDatabase(ctx, d.cluster.URL("postgres"), devDatabaseName); err != nil {
@@ -73,23 +72,15 @@ func (d *devDatabase) prepare(ctx context.Context, progress func(string)) error 
 		return fmt.Errorf("schema: %w", err)
 	}
 
-	// The roles of an external database keep their passwords.
-	if d.cluster == nil {
-		return nil
-	}
-	passwords := schema.Passwords{Projector: d.password, Reader: d.password, Operator: d.password, Webhooks: d.password}
-	if err := schema.SetPasswords(ctx, d.ownerURL.Reveal(), passwords); err != nil {
-		return fmt.Errorf("passwords of the roles: %w", err)
-	}
 	return nil
 }
 
-// role returns how to connect as one of the roles. In an external database other programs can use the roles' passwords,
-// so the session sets the role instead.
-func (d *devDatabase) role(name string) (url setting.URL, session map[string]string, err error) {
-	if d.cluster == nil {
-		return d.ownerURL, map[string]string{"role": name}, nil
+// roleURL returns the URL of a session with one of the roles. The owner sets it: in an external database other programs
+// can use the roles' passwords.
+func (d *devDatabase) roleURL(role string) string {
+	separator := "?"
+	if strings.Contains(d.ownerURL.Reveal(), "?") {
+		separator = "&"
 	}
-	url, err = setting.NewPostgresURL(d.cluster.UserURL(name, d.password, devDatabaseName))
-	return url, nil, err
+	return d.ownerURL.Reveal() + separator + "role=" + role
 }

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -18,27 +16,22 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"callboard/events/webhook"
 	"callboard/internal/run"
-	"callboard/internal/run/setting"
-	"callboard/readapi/access"
-	"callboard/readapi/audio"
 	"callboard/schema/cluster"
 )
 
 // devDirectory is the locked data directory of an instance.
 type devDirectory struct {
-	root     string
-	lock     *os.File
-	pepper   string
-	cursor   string
-	postgres string // the password of its roles
-	hooks    string // the key that encrypts the secrets of webhook endpoints
-	log      *os.File
+	root    string
+	unlock  func() error      // nil until the directory is locked
+	secrets map[string]string // by the name of the file
+	log     *os.File
 }
 
-// errLocked says that another instance has locked the directory.
-var errLocked = errors.New("locked")
+// devSecrets are the names of the files with secrets.
+func devSecrets() []string {
+	return []string{"key-pepper", "cursor-key", "webhook-key", "postgres-password"}
+}
 
 // openDevDirectory creates the directory if it is missing, locks it, and with fresh deletes the data of earlier runs.
 func openDevDirectory(root string, fresh bool) (*devDirectory, error) {
@@ -61,8 +54,8 @@ func openDevDirectory(root string, fresh bool) (*devDirectory, error) {
 	}
 
 	// Nothing is read or deleted before the directory is locked.
-	d := &devDirectory{root: root}
-	if d.lock, err = lockFile(d.path("lock")); errors.Is(err, errLocked) {
+	d := &devDirectory{root: root, secrets: make(map[string]string)}
+	if d.unlock, err = cluster.Lock(root); errors.Is(err, cluster.ErrInUse) {
 		return nil, fmt.Errorf("another 'callboard dev' uses %s: stop it, or choose another directory with --data", root)
 	}
 	if err == nil && fresh {
@@ -82,11 +75,9 @@ func (d *devDirectory) path(name string) string { return filepath.Join(d.root, n
 
 // clear deletes what instances have written, and no other files.
 func (d *devDirectory) clear() error {
-	paths, err := filepath.Glob(d.path("sample-*.json"))
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{"nats", "audio", "key-pepper", "cursor-key", "webhook-key", "postgres-password", listenCertificate, keyFile, "env", "log"} {
+	var paths []string
+	names := []string{"nats", "nats.log", "audio", "sample-live", "sample-small", listenCertificate, keyFile, "env", "log"}
+	for _, name := range append(names, devSecrets()...) {
 		paths = append(paths, d.path(name))
 	}
 	errs := []error{cluster.Remove(d.path("postgres"))}
@@ -96,58 +87,20 @@ func (d *devDirectory) clear() error {
 	return errors.Join(errs...)
 }
 
-func (d *devDirectory) readSecrets() (err error) {
-	for name, text := range map[string]*string{
-		"key-pepper": &d.pepper, "cursor-key": &d.cursor, "postgres-password": &d.postgres, "webhook-key": &d.hooks,
-	} {
-		if *text, err = d.secret(name); err != nil {
+// readSecrets reads the secrets, and makes those that are missing: 32 random bytes in base64 each.
+func (d *devDirectory) readSecrets() error {
+	for _, name := range devSecrets() {
+		text, err := os.ReadFile(d.path(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			text = []byte(randomKey())
+			err = replaceFile(d.path(name), text)
+		}
+		if err != nil {
 			return err
 		}
+		d.secrets[name] = string(text)
 	}
 	return nil
-}
-
-// secret returns 32 random bytes in base64. The first call for a name generates and stores them.
-func (d *devDirectory) secret(name string) (string, error) {
-	text, err := os.ReadFile(d.path(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		var random [32]byte
-		_, _ = rand.Read(random[:]) // never fails
-		text = []byte(base64.StdEncoding.EncodeToString(random[:]))
-		err = replaceFile(d.path(name), text)
-	}
-	return string(text), err
-}
-
-// peppers returns none if the file is damaged. The reader reports that.
-func (d *devDirectory) peppers() []access.Pepper {
-	pepper, err := access.ParsePepper(d.pepper)
-	if err != nil {
-		return nil
-	}
-	return []access.Pepper{pepper}
-}
-
-// cursorKey returns none if the file is damaged. The reader reports that.
-func (d *devDirectory) cursorKey() setting.Secret {
-	key, err := setting.NewCursorKey(d.cursor)
-	if err != nil {
-		return setting.Secret{}
-	}
-	return key
-}
-
-// webhookKeys returns none if the file is damaged. The sender reports that.
-func (d *devDirectory) webhookKeys() []webhook.Key {
-	secret, err := access.DecodeSecret(d.hooks)
-	if err != nil {
-		return nil
-	}
-	key, err := webhook.NewKey(secret)
-	if err != nil {
-		return nil
-	}
-	return []webhook.Key{key}
 }
 
 // audioURL returns the URL of the directory with the recordings' audio.
@@ -155,26 +108,18 @@ func (d *devDirectory) audioURL() string {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(d.path("audio"))}).String()
 }
 
-// audio returns the location of the recordings' audio. It creates the directory if it is missing.
-func (d *devDirectory) audio() (audio.Location, error) {
-	if err := os.MkdirAll(d.path("audio"), 0o755); err != nil {
-		return audio.Location{}, fmt.Errorf("audio: %w", err)
-	}
-	return audio.ParseLocation(d.audioURL())
-}
-
-// openLog returns a logger that writes to the log file, and warnings also to w.
-func (d *devDirectory) openLog(w io.Writer) (zerolog.Logger, error) {
+// openLog returns a writer of messages to the log file, and of warnings also to w.
+func (d *devDirectory) openLog(w io.Writer) (io.Writer, error) {
 	var err error
 	d.log, err = os.OpenFile(d.path("log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return zerolog.Nop(), fmt.Errorf("log: %w", err)
+		return nil, fmt.Errorf("log: %w", err)
 	}
 	warnings := &zerolog.FilteredLevelWriter{
 		Writer: zerolog.LevelWriterAdapter{Writer: run.Console(w)},
 		Level:  zerolog.WarnLevel,
 	}
-	return zerolog.New(zerolog.MultiLevelWriter(d.log, warnings)).With().Timestamp().Logger(), nil
+	return zerolog.MultiLevelWriter(d.log, warnings), nil
 }
 
 // writeEnv writes settings as exports of a shell.
@@ -207,7 +152,7 @@ func (d *devDirectory) close() {
 	if d.log != nil {
 		_ = d.log.Close()
 	}
-	if d.lock != nil {
-		unlockFile(d.lock)
+	if d.unlock != nil {
+		_ = d.unlock()
 	}
 }

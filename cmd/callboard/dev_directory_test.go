@@ -2,11 +2,17 @@ package main
 
 import (
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rs/zerolog"
+
+	"callboard/events/eventstest"
+	"callboard/readapi/access"
 )
 
 func openTestDirectory(t *testing.T, dir string, fresh bool) *devDirectory {
@@ -23,16 +29,16 @@ func TestDirectory_Secrets(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "not", "there")
 	first := openTestDirectory(t, dir, false)
-	if len(first.peppers()) != 1 || first.pepper == first.cursor {
-		t.Errorf("peppers = %v, want one, different from the cursor key", first.peppers())
+	if _, err := access.ParsePepper(first.secrets["key-pepper"]); err != nil || first.secrets["key-pepper"] == first.secrets["cursor-key"] {
+		t.Errorf("pepper: error = %v, want one, different from the cursor key", err)
 	}
 	first.close()
 	second := openTestDirectory(t, dir, false)
-	if second.pepper != first.pepper || second.cursor != first.cursor {
+	if !maps.Equal(second.secrets, first.secrets) {
 		t.Error("the second start has other secrets, want the same")
 	}
 	second.close()
-	if third := openTestDirectory(t, dir, true); third.pepper == first.pepper {
+	if third := openTestDirectory(t, dir, true); third.secrets["key-pepper"] == first.secrets["key-pepper"] {
 		t.Error("a fresh start has the same pepper, want another")
 	}
 	for _, name := range []string{"key-pepper", "cursor-key"} {
@@ -58,7 +64,7 @@ func TestDirectory_SecondInstance(t *testing.T) {
 func TestDirectory_FreshKeepsOtherFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	ours, others := []string{"nats/x", "audio/y", "env", "log", "sample-live.json"}, []string{"thesis.txt", "sample-data.csv"}
+	ours, others := []string{"nats/x", "audio/y", "env", "log", "nats.log", "sample-live"}, []string{"thesis.txt", "sample-data.csv"}
 	for _, name := range append(ours, others...) {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)
@@ -109,10 +115,11 @@ func TestDirectory_LogPrintsWarnings(t *testing.T) {
 	t.Parallel()
 	d := openTestDirectory(t, t.TempDir(), false)
 	var shown strings.Builder
-	log, err := d.openLog(&shown)
+	logs, err := d.openLog(&shown)
 	if err != nil {
 		t.Fatal(err)
 	}
+	log := zerolog.New(logs)
 	log.Info().Msg("info line")
 	log.Warn().Msg("warning line")
 	text, err := os.ReadFile(d.path("log"))
@@ -128,12 +135,9 @@ func TestDirectory_LogPrintsWarnings(t *testing.T) {
 func TestRun_AddressInUse(t *testing.T) {
 	t.Parallel()
 	h := t.TempDir()
-	first := &devInstance{devConfig: devConfig{Listen: "127.0.0.1:0"}}
-	if err := first.listen(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	defer first.closeListeners()
-	err := runDev(t.Context(), devConfig{Listen: first.public.Addr().String(), Data: h, Sample: noSample, Out: io.Discard, Err: io.Discard})
+	first := eventstest.Listen(t)
+	defer first.Close()
+	err := runDev(t.Context(), devConfig{Listen: first.Addr().String(), Data: h, Sample: noSample, Out: io.Discard, Err: io.Discard})
 	if err == nil || !strings.Contains(err.Error(), "address already in use: use --listen :0 to select a free port") {
 		t.Errorf("error = %v, want one that says how to select a free port", err)
 	}

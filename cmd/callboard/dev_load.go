@@ -6,16 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/errgroup"
 
 	"callboard/events"
 	"callboard/internal/run"
 	"callboard/internal/run/connection"
+	"callboard/internal/run/setting"
 	"callboard/projector/status"
 )
 
@@ -28,85 +26,55 @@ func (i *devInstance) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("stream: %w", err)
 	}
-	created := stream.CachedInfo().Created.Truncate(time.Microsecond)
-
 	pool, err := i.newOperatorPool(ctx)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
 
-	// Publish and wait at once: the projector applies what is published.
-	published := make(chan uint64, 1) // the stream's last sequence after the sample
-	work, ctx := errgroup.WithContext(ctx)
-	work.Go(func() error {
-		if err := i.publishSample(ctx, created); err != nil {
-			return fmt.Errorf("sample: %w", err)
+	// The projector applies what is published meanwhile.
+	if err := i.publishSample(ctx, stream.CachedInfo().Created.Truncate(time.Microsecond)); err != nil {
+		return fmt.Errorf("sample: %w", err)
+	}
+	info, err := stream.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("stream: %w", err)
+	}
+	target := info.State.LastSeq
+	return poll(ctx, func() (done bool, err error) {
+		reached, err := status.MinPosition(ctx, pool, info)
+		if errors.Is(err, status.ErrOtherStream) {
+			return false, fmt.Errorf("%w\nStart with --fresh, or empty the tables with 'callboard migrate --renew-projection'", err)
 		}
-		info, err := stream.Info(ctx)
-		if err == nil {
-			published <- info.State.LastSeq
-		}
-		return err
+		i.display.Show("applying", "events", int64(min(reached, target)), int64(target))
+		return reached >= target, err
 	})
-	work.Go(func() error { return i.waitForTables(ctx, pool, stream.CachedInfo(), published) })
-	return work.Wait()
 }
 
 // newOperatorPool returns a pool with the operator's role.
 func (i *devInstance) newOperatorPool(ctx context.Context) (*pgxpool.Pool, error) {
-	url, session, err := i.database.role("callboard_operator")
+	url, err := setting.NewPostgresURL(i.database.roleURL("callboard_operator"))
 	if err != nil {
 		return nil, err
 	}
-	return connection.NewPool(ctx, connection.PostgresConfig{URL: url, Program: "dev", ReadWrite: true, Settings: session})
-}
-
-// waitForTables returns when every partition has reached the sequence that published receives.
-func (i *devInstance) waitForTables(ctx context.Context, pool *pgxpool.Pool, stream *jetstream.StreamInfo, published <-chan uint64) error {
-	var target uint64
-	var task *progressTask
-	known := false
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case target = <-published:
-			known = true
-			continue
-		case <-tick.C:
-		}
-
-		reached, err := status.MinPosition(ctx, pool, stream)
-		if errors.Is(err, status.ErrOtherStream) {
-			return fmt.Errorf("%w\nStart with --fresh, or empty the tables with 'callboard migrate --renew-projection'", err)
-		}
-		if err != nil {
-			return err
-		}
-
-		// The task appears once the end is known, and only where it is not reached.
-		if known && task == nil && reached < target {
-			task = i.display.Start("applying", "events", int64(target))
-		}
-		if task != nil {
-			task.Set(int64(min(reached, target)))
-		}
-		if known && reached >= target {
-			return nil
-		}
-	}
+	return connection.NewPool(ctx, connection.PostgresConfig{URL: url, Program: "dev", ReadWrite: true})
 }
 
 // waitUntilReady returns when the program with an admin listener can serve.
-func (i *devInstance) waitUntilReady(ctx context.Context, listener net.Listener) error {
+func waitUntilReady(ctx context.Context, adminURL string) error {
+	return poll(ctx, func() (bool, error) {
+		_, err := run.CheckHealth(ctx, adminURL+"/readyz")
+		return err == nil, nil
+	})
+}
+
+// poll calls check at intervals until it is done or fails, or ctx ends.
+func poll(ctx context.Context, check func() (done bool, err error)) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
-		if _, err := run.CheckHealth(ctx, "http://"+listener.Addr().String()+"/readyz"); err == nil {
-			return nil
+		if done, err := check(); done || err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():

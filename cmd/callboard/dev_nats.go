@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/rs/zerolog"
 
 	"callboard/internal/run"
 )
@@ -24,26 +23,26 @@ type embeddedNATS struct {
 // natsStartTimeout is long because the server reads its store when it starts.
 const natsStartTimeout = time.Minute
 
-// startNATSServer starts a server that stores its streams in dir.
-func startNATSServer(address, dir string, log zerolog.Logger) (*embeddedNATS, error) {
+// startNATSServer starts a server that stores its streams in dir, and writes its log to a file.
+func startNATSServer(address, dir, logFile string) (*embeddedNATS, error) {
 	host, port, err := splitNATSAddress(address)
 	if err != nil {
 		return nil, err
 	}
 	s, err := server.NewServer(&server.Options{
-		ServerName: "callboard-dev", Host: host, Port: port, JetStream: true, StoreDir: dir, NoSigs: true,
+		ServerName: "callboard-dev", Host: host, Port: port, JetStream: true, StoreDir: dir, NoSigs: true, LogFile: logFile,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("NATS: %w", err)
 	}
 
 	// Start, and wait until clients can connect.
-	s.SetLoggerV2(natsLog{log.With().Str("program", "nats").Logger()}, false, false, false)
+	s.ConfigureLogger()
 	go s.Start() // returns after the start, or after Shutdown
 	n := &embeddedNATS{s}
 	if !s.ReadyForConnections(natsStartTimeout) {
 		n.stop()
-		return nil, errors.New("the NATS server did not start: read the log in the data directory")
+		return nil, errors.New("the NATS server did not start: read nats.log in the data directory")
 	}
 	return n, nil
 }
@@ -75,16 +74,3 @@ func (n *embeddedNATS) stop() {
 	n.server.Shutdown()
 	n.server.WaitForShutdown()
 }
-
-// natsLog writes the server's log to another. A warning is logged as info, because warnings are printed to the
-// terminal.
-type natsLog struct{ log zerolog.Logger }
-
-func (l natsLog) Noticef(format string, v ...any) { l.log.Info().Msgf(format, v...) }
-func (l natsLog) Warnf(format string, v ...any) {
-	l.log.Info().Str("severity", "warning").Msgf(format, v...)
-}
-func (l natsLog) Errorf(format string, v ...any) { l.log.Error().Msgf(format, v...) }
-func (l natsLog) Fatalf(format string, v ...any) { l.log.Error().Msgf(format, v...) }
-func (l natsLog) Debugf(format string, v ...any) { l.log.Debug().Msgf(format, v...) }
-func (l natsLog) Tracef(format string, v ...any) { l.log.Trace().Msgf(format, v...) }

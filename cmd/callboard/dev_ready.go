@@ -13,8 +13,9 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
-	"callboard/events"
 	"callboard/readapi/access"
 )
 
@@ -37,33 +38,27 @@ func (i *devInstance) newReady(ctx context.Context) (devReady, error) {
 		BaseURL:           i.baseURL(),
 		NATSURL:           i.natsURL.Reveal(),
 		PostgresURL:       i.database.ownerURL.Reveal(),
-		ReadAPIAdminURL:   "http://" + i.admin.reader.Addr().String(),
-		ProjectorAdminURL: "http://" + i.admin.projector.Addr().String(),
-		WebhooksAdminURL:  "http://" + i.admin.webhooks.Addr().String(),
-	}
-	r.Env = map[string]string{
-		"CALLBOARD_NATS_URL":     r.NATSURL,
-		"CALLBOARD_STREAM":       events.StreamName,
-		"CALLBOARD_POSTGRES_URL": r.PostgresURL,
-		"CALLBOARD_BASE_URL":     r.BaseURL,
-		"CALLBOARD_KEY_PEPPER":   i.dir.pepper,
-		"CALLBOARD_CURSOR_KEY":   i.dir.cursor,
-		"CALLBOARD_AUDIO_URL":    i.dir.audioURL(),
-
-		"CALLBOARD_WEBHOOK_KEY":            i.dir.hooks,
-		"CALLBOARD_WEBHOOK_ALLOW_NETWORKS": localNetwork,
-		"CALLBOARD_WEBHOOK_CA_FILE":        i.dir.path(listenCertificate),
+		ReadAPIAdminURL:   i.adminURLs["reader"],
+		ProjectorAdminURL: i.adminURLs["projector"],
+		WebhooksAdminURL:  i.adminURLs["webhooks"],
+		Env:               i.env(),
 	}
 	if i.company == nil {
 		return r, nil
 	}
-	key, err := i.issueKey(ctx)
+	pool, err := i.newOperatorPool(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer pool.Close()
+
+	key, err := i.issueKey(ctx, pool)
 	if err != nil {
 		return r, fmt.Errorf("key: %w", err)
 	}
 	r.APIKey = &key
-	r.examples = i.findExamples()
-	return r, nil
+	r.examples, err = i.findExamples(ctx, pool)
+	return r, err
 }
 
 // removeReadyFile removes the ready file of an earlier instance, which must not be mistaken for this one's.
@@ -154,18 +149,12 @@ const listenAddress = "127.0.0.1:8443"
 
 // issueKey issues a key for the sample's first organization and revokes the key of the last start, which can't be shown
 // again.
-func (i *devInstance) issueKey(ctx context.Context) (key string, err error) {
-	peppers := i.dir.peppers()
-	if len(peppers) == 0 {
-		return "", errors.New("the key pepper in the data directory is damaged: start with --fresh")
-	}
-
-	pool, err := i.newOperatorPool(ctx)
+func (i *devInstance) issueKey(ctx context.Context, pool *pgxpool.Pool) (key string, err error) {
+	pepper, err := access.ParsePepper(i.dir.secrets["key-pepper"])
 	if err != nil {
 		return "", err
 	}
-	defer pool.Close()
-	registry := access.NewRegistry(pool, peppers[0])
+	registry := access.NewRegistry(pool, pepper)
 	if err := i.revokeLastKey(ctx, registry); err != nil {
 		return "", err
 	}
@@ -205,22 +194,16 @@ func (i *devInstance) revokeLastKey(ctx context.Context, registry *access.Regist
 
 // findExamples returns URLs to which the key has access: the list of phone systems, the calls of the sample's first
 // one, and a link to its newest recording.
-func (i *devInstance) findExamples() []string {
+func (i *devInstance) findExamples(ctx context.Context, pool *pgxpool.Pool) ([]string, error) {
 	system := i.company.Systems()[0].ID
-	var newest events.Recording
-	for event := range i.company.History() {
-		if event.Deleted() && (event.Key == newest.RecordingSid || event.Key == newest.CallID.Value.String()) {
-			newest = events.Recording{}
-		}
-		if r, ok := event.State.(*events.Recording); ok && r.PhoneSystemID == system && r.Status == events.RecordingReady && r.CallID.Valid {
-			newest = *r
-		}
-	}
-
 	discovery := i.baseURL() + "/customer/phone-systems"
 	examples := []string{discovery, discovery + "/" + system.String() + "/call-logs?pageSize=5"}
-	if newest.RecordingSid != "" {
-		examples = append(examples, discovery+"/"+system.String()+"/recordings/"+newest.RecordingSid+"/url")
+
+	rows, _ := pool.Query(ctx, `select recording_sid from projection.recording
+		where system_id = $1 and status = 'ready' and owner = 'call' order by created_at desc limit 1`, system)
+	newest, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	for _, sid := range newest {
+		examples = append(examples, discovery+"/"+system.String()+"/recordings/"+sid+"/url")
 	}
-	return examples
+	return examples, err
 }

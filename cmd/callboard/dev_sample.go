@@ -4,10 +4,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -43,68 +40,30 @@ func (s devSample) company(until time.Time) *sample.Company {
 	}
 }
 
-// sampleState is stored with a published sample: the next start generates the same company, and publishes the same
-// events again if the last start was interrupted.
-type sampleState struct {
-	StreamCreated time.Time `json:"streamCreated"`
-	Until         time.Time `json:"until"`
-	Complete      bool      `json:"complete"`
-}
-
-func (i *devInstance) sampleStatePath() string {
-	return i.dir.path("sample-" + string(i.Sample) + ".json")
-}
-
-func (i *devInstance) readSampleState(created time.Time) (sampleState, error) {
-	var m sampleState
-	text, err := os.ReadFile(i.sampleStatePath())
-	if err == nil {
-		err = json.Unmarshal(text, &m)
-	}
-	if err == nil && m.StreamCreated.Equal(created) {
-		return m, nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return m, err
-	}
-	m = sampleState{StreamCreated: created, Until: time.Now().UTC()}
-	return m, i.writeSampleState(m)
-}
-
-func (i *devInstance) writeSampleState(m sampleState) error {
-	text, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return replaceFile(i.sampleStatePath(), text)
-}
-
-// publishSample publishes the sample unless the stream has it already.
+// publishSample publishes the sample unless the stream, which was created at an instant, has it already. A start after an
+// interruption publishes all events again: it generates the same company, so they have the same versions.
 func (i *devInstance) publishSample(ctx context.Context, created time.Time) error {
-	m, err := i.readSampleState(created)
-	if err != nil {
-		return err
-	}
-	i.company = i.Sample.company(m.Until)
+	i.company = i.Sample.company(created)
 	if i.company == nil {
 		return nil
 	}
 	if err := i.writeAudio(); err != nil {
 		return err
 	}
-	if m.Complete {
+
+	// A file tells of which stream the sample is complete.
+	path, stream := i.dir.path("sample-"+string(i.Sample)), created.UTC().Format(time.RFC3339Nano)
+	if complete, err := os.ReadFile(path); err == nil && string(complete) == stream {
 		return nil
 	}
-
-	// A start after an interruption publishes all events again: they have the same versions.
-	task := i.display.Start("publishing", "calls", int64(i.company.Calls()))
 	publisher := events.NewPublisher(i.publisher.JetStream, devEventSource)
-	_, err = sample.Publish(ctx, publisher, i.company, 0, func(p sample.Counts) { task.Set(int64(p.Calls)) })
+	_, err := sample.Publish(ctx, publisher, i.company, 0, func(p sample.Counts) {
+		i.display.Show("publishing", "calls", int64(p.Calls), int64(i.company.Calls()))
+	})
 	if err != nil {
 		return err
 	}
-	m.Complete = true
-	return i.writeSampleState(m)
+	return replaceFile(path, []byte(stream))
 }
 
 const devEventSource = "callboard/dev"

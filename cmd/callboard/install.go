@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -132,18 +133,10 @@ type secretsCreateCommand struct {
 
 // Run creates what is missing.
 func (c *secretsCreateCommand) Run(streams run.Streams) error {
-	done, err := createSecrets(secretsConfig{
-		Dir: c.Dir, Postgres: c.Postgres, Replicas: c.Replicas, NATS: c.NATS, Group: c.Group, PostgresUser: c.PostgresUser, Groups: c.Groups,
-	})
+	done, err := c.create()
 	if err != nil {
 		return fmt.Errorf("secrets: %w", err)
 	}
-	lines := []string{fmt.Sprintf("Secrets in %s: %d created, %d kept.", done.Folder, len(done.Created), len(done.Kept))}
-	for _, name := range done.Created {
-		lines = append(lines, "created  "+name)
-	}
-	for _, name := range done.Kept {
-		lines = append(lines, "kept     "+name)
-	}
-	return c.print(streams.Out, done, lines...)
+	return c.print(streams.Out, done,
+		"Secrets in "+done.Folder+".", "Created: "+strings.Join(done.Created, ", "), "Kept: "+strings.Join(done.Kept, ", "))
 }

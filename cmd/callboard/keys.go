@@ -95,7 +95,7 @@ func (c *keysIssueCommand) Run(ctx context.Context, streams run.Streams) error {
 		if !covers {
 			fmt.Fprintln(streams.Err, coversNothing(request.Grant))
 		}
-		key := newIssuedKey(issued)
+		key := issuedKey{issued.Key.Reveal(), issued.Record}
 		return c.printSecret(streams.Out, key, key.lines(), lostKey(key.ID))
 	})
 }
@@ -119,13 +119,8 @@ func (c *keysIssueCommand) request(now time.Time) access.KeySpec {
 
 // issuedKey is a new key with its secret.
 type issuedKey struct {
-	ID  uuid.UUID `json:"id"`
-	Key string    `json:"key"`
+	Key string `json:"key"`
 	access.Record
-}
-
-func newIssuedKey(k access.IssuedKey) issuedKey {
-	return issuedKey{ID: k.ID, Key: k.Key.Reveal(), Record: k.Record}
 }
 
 type keysListCommand struct {
@@ -186,7 +181,7 @@ func (c *keysRollCommand) Run(ctx context.Context, streams run.Streams) error {
 		if err != nil {
 			return withKeyAdvice(err, c.ID)
 		}
-		key := rolledKey{issuedKey: newIssuedKey(rolled.IssuedKey), Old: rolled.Old}
+		key := rolledKey{issuedKey{rolled.Key.Reveal(), rolled.Record}, rolled.Old}
 		// The new key is printed in any case, because it can't be printed again.
 		recorded := recordEnd(ctx, c.NATS, keyRegistry(pool), rolled.Old)
 		if recorded != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 	_ "golang.org/x/crypto/x509roots/fallback" // as above
 
+	"callboard/events/webhook"
 	"callboard/internal/run"
 	"callboard/readapi/access"
 )
@@ -19,7 +20,9 @@ func main() { run.Main("callboard", description, &commands{}, commandVars()) }
 const description = "Operates callboard. Settings come from the environment; flags override them."
 
 // commandVars are the variables in the commands' help texts.
-func commandVars() kong.Vars { return kong.Vars{"scopes": joinNames(access.Scopes(), ", ")} }
+func commandVars() kong.Vars {
+	return kong.Vars{"scopes": joinNames(access.Scopes(), ", "), "kinds": joinNames(webhook.Kinds(), ",")}
+}
 
 // joinNames joins the names of scopes or of kinds of events.
 func joinNames[T ~string](list []T, separator string) string {

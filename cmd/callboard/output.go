@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,6 +79,93 @@ func asText(lines []string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
+// member is a member of an object in JSON, with its value as text.
+type member struct{ name, text string }
+
+// members are what a struct has in JSON, in the struct's order.
+func members(v any) (list []member) {
+	text, _ := json.Marshal(v) // every struct that is printed can be encoded
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	_, _ = decoder.Token() // the beginning of the object
+
+	for decoder.More() {
+		name, _ := decoder.Token()
+		var value json.RawMessage
+		_ = decoder.Decode(&value) // as above
+		list = append(list, member{fmt.Sprint(name), valueText(value)})
+	}
+	return list
+}
+
+// valueText returns a value of JSON as text, without names of members: "-" if there is none.
+func valueText(value json.RawMessage) string {
+	var text string
+	var parts []string
+	switch value[0] {
+	case '"':
+		_ = json.Unmarshal(value, &text) // it is a string
+		text = printable(text)
+
+	case '[':
+		var elements []json.RawMessage
+		_ = json.Unmarshal(value, &elements) // it is an array
+		for _, element := range elements {
+			parts = append(parts, valueText(element))
+		}
+		text = strings.Join(parts, ",")
+
+	case '{':
+		for _, m := range members(value) {
+			parts = append(parts, m.text)
+		}
+		text = strings.Join(parts, " ")
+
+	case 'n': // null
+	default:
+		text = string(value)
+	}
+	return cmp.Or(text, "-")
+}
+
+// fields are rows of the names and the values that a struct has in JSON.
+func fields(v any) (rows [][]string) {
+	for _, m := range members(v) {
+		rows = append(rows, []string{m.name, m.text})
+	}
+	return rows
+}
+
+// list is a table of structs with a column for each of the named members in JSON. Without structs it is the text none.
+func list[T any](structs []T, none string, columns ...string) []string {
+	if len(structs) == 0 {
+		return []string{none}
+	}
+	rows := [][]string{columns}
+	for _, s := range structs {
+		texts := make(map[string]string)
+		for _, m := range members(s) {
+			texts[m.name] = m.text
+		}
+
+		row := make([]string, len(columns))
+		for i, name := range columns {
+			row[i] = cmp.Or(shortened(texts[name]), "-")
+		}
+		rows = append(rows, row)
+	}
+	return table(rows)
+}
+
+// maxCell is the number of characters of a cell of a list. --json shows all.
+const maxCell = 100
+
+func shortened(text string) string {
+	if runes := []rune(text); len(runes) > maxCell {
+		return string(runes[:maxCell-1]) + "…"
+	}
+	return text
+}
+
 // table returns lines with the rows' cells in aligned columns.
 func table(rows [][]string) []string {
 	var b strings.Builder
@@ -97,8 +185,6 @@ func instantOr(t *time.Time, none string) string {
 	}
 	return instant(*t)
 }
-
-func milliInstant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func numberOr(n *int64, none string) string {
 	if n == nil {

@@ -7,26 +7,34 @@ import (
 	"time"
 )
 
-func TestDisplay_Lines(t *testing.T) {
+// A task is shown at intervals, and once more when another one begins or the display is closed.
+func TestProgress_Lines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		d := newProgress(&out)
-		d.Println("starting")
-		known := d.Start("publishing", "events", 200)
-		unknown := d.Start("reading", "lines", 0)
-		known.Set(50)
+		p := newProgress(&out)
+		p.Println("starting")
+		p.Show("publishing", "events", 0, 200)
+		p.Show("publishing", "events", 50, 200)
 		pass(2 * time.Second)
-		known.Set(200)
-		unknown.Set(7)
+		p.Show("publishing", "events", 20, 200) // of a slower goroutine
+		p.Show("publishing", "events", 200, 200)
 		pass(4 * time.Second)
-		d.Close()
-		d.Close()
+		p.Show("reading", "lines", 7, 0)
+		p.SetNote("waiting")
+		pass(2 * time.Second)
+		p.SetNote("")
+		p.Show("reading", "lines", 9, 0)
+		p.Show("switching", "", 0, 0)
+		pass(2 * time.Second)
+		p.Close()
+		p.Close()
 		want := []string{
 			"starting",
-			"publishing: 50 of 200 events (25%), 33/s, 5s left", "reading: 0 lines, 0/s",
-			"publishing: 200 of 200 events (100%), 67/s", "reading: 7 lines, 2/s",
-			"reading: 7 lines, 2/s",
-			"reading: 7 lines, 1/s",
+			"publishing: 50 of 200 events (25%), 33/s, 5s left",
+			"publishing: 200 of 200 events (100%), 67/s",
+			"reading: 7 lines, 5/s; waiting",
+			"reading: 9 lines, 4/s",
+			"switching",
 		}
 		if got := strings.TrimSpace(out.String()); got != strings.Join(want, "\n") {
 			t.Errorf("output =\n%s\nwant\n%s", got, strings.Join(want, "\n"))
@@ -34,32 +42,21 @@ func TestDisplay_Lines(t *testing.T) {
 	})
 }
 
-// A finished task prints one more line, and a note follows the numbers.
-func TestTask_FinishAndNote(t *testing.T) {
+// A terminal has one line for each task, which begins again with a carriage return.
+func TestProgress_Bar(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		d := newProgress(&out)
-		bare := d.Start("switching", "", 0)
-		task := d.Start("folding", "messages", 100)
-		task.Set(30)
-		task.SetNote("waiting")
+		p := newProgress(&out)
+		p.terminal = true
+		p.Show("publishing", "events", 100, 200)
 		pass(2 * time.Second)
-		bare.Finish()
-		task.SetNote("")
-		task.SetTotal(60)
-		pass(2 * time.Second)
-		task.Set(45)
-		task.Finish()
-		task.Finish()
-		pass(4 * time.Second)
-		d.Close()
-		want := []string{
-			"switching", "folding: 30 of 100 messages (30%), 20/s, 4s left; waiting",
-			"folding: 30 of 60 messages (50%), 10/s, 3s left",
-			"folding: 45 of 45 messages (100%), 11/s",
-		}
-		if got := strings.TrimSpace(out.String()); got != strings.Join(want, "\n") {
-			t.Errorf("output =\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+		p.Show("publishing", "events", 200, 200)
+		p.Close()
+		const clear, cut, wrap = "\r\x1b[K", "\x1b[?7l", "\x1b[?7h"
+		want := clear + cut + "publishing [==========          ]: 100 of 200 events (50%), 67/s, 2s left" + wrap +
+			clear + cut + "publishing [====================]: 200 of 200 events (100%), 100/s" + wrap + "\n"
+		if out.String() != want {
+			t.Errorf("output = %q, want %q", &out, want)
 		}
 	})
 }
@@ -70,12 +67,12 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-func TestDisplay_ShortTaskPrintsNothing(t *testing.T) {
+func TestProgress_ShortTaskPrintsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		d := newProgress(&out)
-		d.Start("publishing", "events", 0).Set(3)
-		d.Close()
+		p := newProgress(&out)
+		p.Show("publishing", "events", 3, 0)
+		p.Close()
 		if out.Len() > 0 {
 			t.Errorf("output = %q, want none", &out)
 		}

@@ -39,7 +39,7 @@ func (c *publishCommand) Run(ctx context.Context, streams run.Streams) error {
 
 		// What was published before an error is part of the output.
 		display := newProgress(streams.Err)
-		p := linePublisher{publisher: events.NewPublisher(js, publishSource), task: display.Start("publishing", "events", 0)}
+		p := linePublisher{publisher: events.NewPublisher(js, publishSource), display: display}
 		err := p.publish(ctx, input)
 		display.Close()
 		if err != nil {
@@ -66,59 +66,45 @@ func (c *publishCommand) open(streams run.Streams) (io.ReadCloser, error) {
 // linePublisher publishes the events of lines.
 type linePublisher struct {
 	publisher *events.Publisher
-	task      *progressTask
+	display   *progress
 	done      int
 }
 
-// publish publishes all available lines as one batch: a file's in large batches, typed ones singly.
+// maxBatch is the number of events that are published together.
+const maxBatch = 1000
+
+// publish publishes all lines that can be read without waiting as one batch: a file's in large batches, typed lines
+// singly. It stops at an invalid line, after the events before it.
 func (p *linePublisher) publish(ctx context.Context, input io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	lines := events.ReadLines(ctx, input, publishSource)
+	var batch []events.Event
 	for {
-		var first events.Line
+		var line events.Line
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case line, more := <-lines:
+		case next, more := <-lines:
 			if !more {
-				return nil
+				return p.send(ctx, batch)
 			}
-			first = line
+			line = next
 		}
 
-		// Send what is before an invalid line, then stop.
-		batch, invalid := collectBatch(first, lines)
+		if line.Err == nil {
+			batch = append(batch, line.Event)
+			if len(lines) > 0 && len(batch) < maxBatch {
+				continue
+			}
+		}
 		if err := p.send(ctx, batch); err != nil {
 			return err
 		}
-		if invalid != nil {
-			return invalid
-		}
-	}
-}
-
-const maxBatch = 1000
-
-// collectBatch returns the events of first and of the lines that are available without waiting, up to an invalid line
-// or maxBatch.
-func collectBatch(first events.Line, lines <-chan events.Line) (batch []events.Event, invalid error) {
-	for line := first; ; {
 		if line.Err != nil {
-			return batch, fmt.Errorf("line %d: %w", line.Number, line.Err)
+			return fmt.Errorf("line %d: %w", line.Number, line.Err)
 		}
-		if batch = append(batch, line.Event); len(batch) == maxBatch {
-			return batch, nil
-		}
-		var more bool
-		select {
-		case line, more = <-lines:
-			if !more {
-				return batch, nil
-			}
-		default:
-			return batch, nil
-		}
+		batch = nil
 	}
 }
 
@@ -131,7 +117,7 @@ func (p *linePublisher) send(ctx context.Context, batch []events.Event) error {
 	case errors.As(err, &unacknowledged):
 		p.done += len(batch) - len(unacknowledged.Events)
 	}
-	p.task.Set(int64(p.done))
+	p.display.Show("publishing", "events", int64(p.done), 0)
 	return err
 }
 
@@ -168,6 +154,7 @@ func (c *simulateCommand) publish(ctx context.Context, publisher *events.Publish
 	company := sample.New(sample.Config{Seed: c.Seed, Systems: c.Systems, Calls: c.Calls})
 	display := newProgress(w)
 	defer display.Close()
-	task := display.Start("publishing", "calls", int64(c.Calls))
-	return sample.Publish(ctx, publisher, company, c.Rate, func(p sample.Counts) { task.Set(int64(p.Calls)) })
+	return sample.Publish(ctx, publisher, company, c.Rate, func(p sample.Counts) {
+		display.Show("publishing", "calls", int64(p.Calls), int64(c.Calls))
+	})
 }

@@ -42,7 +42,7 @@ func (c *rebuildCommand) Run(ctx context.Context, streams run.Streams) error {
 	s := session{servers: c.projectionServers, options: c.buildOptions, errs: streams.Err}
 	switch {
 	case c.Abandon:
-		return c.abandon(ctx, streams, s)
+		return s.dropGenerations(ctx, c.output, streams.Out, rebuild.Unfinished, "No rebuild is unfinished.")
 	case c.DryRun:
 		return c.dryRun(ctx, streams, s)
 	}
@@ -56,7 +56,6 @@ type dryRunResult struct {
 }
 
 func (c *rebuildCommand) dryRun(ctx context.Context, streams run.Streams, s session) error {
-	s.interrupted = nothingChanged
 	found, err := runSession(ctx, s, func(ctx context.Context, config rebuild.Config) (rebuild.Comparison, error) {
 		return rebuild.Verify(ctx, config, uuid.NullUUID{})
 	})
@@ -73,10 +72,6 @@ func (c *rebuildCommand) dryRun(ctx context.Context, streams run.Streams, s sess
 
 // unchanged reports whether a rebuild changes nothing.
 func unchanged(c rebuild.Comparison) bool { return len(c.Changes)+len(c.MissingColumns) == 0 }
-
-func (c *rebuildCommand) abandon(ctx context.Context, streams run.Streams, s session) error {
-	return s.dropGenerations(ctx, c.output, streams.Out, rebuild.Unfinished, "No rebuild is unfinished.")
-}
 
 // dropGenerations drops generations that are not live and prints them, or the text none if there are none.
 func (s session) dropGenerations(ctx context.Context, o output, out io.Writer, state rebuild.State, none string) error {
@@ -105,7 +100,7 @@ type rebuildResult struct {
 }
 
 func (c *rebuildCommand) rebuild(ctx context.Context, streams run.Streams, s session) error {
-	s.interrupted, s.unconfirmed, s.changes = "The live generation is unchanged. Run the command again to resume", seeWhichIsLive, true
+	s.changes = true
 	started := time.Now()
 	done, err := runSession(ctx, s, func(ctx context.Context, config rebuild.Config) (done rebuildResult, err error) {
 		done.Result, err = rebuild.Run(ctx, config, c.Keep)
@@ -116,7 +111,7 @@ func (c *rebuildCommand) rebuild(ctx context.Context, streams run.Streams, s ses
 	// An error behind the switch says that the new generation is live.
 	if err != nil && done.Generation != 0 {
 		if errors.Is(err, errInterrupted) {
-			err = errInterrupted // without the note that the live generation is unchanged
+			err = errInterrupted // without the note about the earlier rows
 		}
 		last := strings.Join(append([]string{"The next rebuild drops them"}, withoutNoticesLines(done.WithoutNotices)...), "\n")
 		return fmt.Errorf("generation %d is live, but older ones were not dropped: %w\n%s", done.Generation, err, last)
@@ -176,22 +171,9 @@ type rollbackCommand struct {
 	projectionServers
 }
 
-// rollbackResult is the JSON of a rollback.
-type rollbackResult struct {
-	Generation int64                       `json:"generation"` // the live one
-	Replaced   int64                       `json:"replaced"`   // the previous one now
-	WritePause rebuild.Seconds             `json:"writePauseSeconds"`
-	Unreadable []rebuild.UnreadableMessage `json:"unreadable"` // messages that were applied before and can't be read now
-
-	WithoutNotices int `json:"partitionsWithoutNotices"` // of which webhooks do not announce messages that no projector has applied
-}
-
 // Run switches to the previous generation, or drops it.
 func (c *rollbackCommand) Run(ctx context.Context, streams run.Streams) error {
-	s := session{
-		servers: c.projectionServers, errs: streams.Err, changes: true,
-		interrupted: "The live generation is unchanged", unconfirmed: seeWhichIsLive,
-	}
+	s := session{servers: c.projectionServers, errs: streams.Err, changes: true}
 	if c.Forget {
 		return s.dropGenerations(ctx, c.output, streams.Out, rebuild.Previous, "There is no previous generation.")
 	}
@@ -204,13 +186,9 @@ func (c *rollbackCommand) Run(ctx context.Context, streams run.Streams) error {
 		return err
 	}
 
-	result := rollbackResult{
-		Generation: done.Generation, Replaced: done.Replaced, WritePause: done.WritePause,
-		Unreadable: append([]rebuild.UnreadableMessage{}, done.Comparison.Unreadable...), WithoutNotices: done.WithoutNotices,
-	}
 	line := fmt.Sprintf("Generation %d is live again; writes paused for %s. "+
 		"Generation %d is the previous one now: run 'callboard rollback' to switch back to it.",
-		result.Generation, milliseconds(result.WritePause), result.Replaced)
-	lines := slices.Concat(unreadableLines(result.Unreadable), []string{line}, withoutNoticesLines(result.WithoutNotices))
-	return c.print(streams.Out, result, lines...)
+		done.Generation, milliseconds(done.WritePause), done.Replaced)
+	lines := slices.Concat(unreadableLines(done.Comparison.Unreadable), []string{line}, withoutNoticesLines(done.WithoutNotices))
+	return c.print(streams.Out, done, lines...)
 }

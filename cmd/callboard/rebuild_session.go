@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -26,16 +25,11 @@ type projectionServers struct {
 
 // session runs work on a whole projection and shows its progress on errs.
 type session struct {
-	servers     projectionServers
-	options     buildOptions
-	errs        io.Writer
-	interrupted string // what the error says after an interruption
-	unconfirmed string // what to do when a change may have been committed
-	changes     bool   // the work changes tables, which only their owner may
+	servers projectionServers
+	options buildOptions
+	errs    io.Writer
+	changes bool // the work changes tables, which only their owner may
 }
-
-// nothingChanged is what an interrupted command says that has committed nothing.
-const nothingChanged = "Nothing was changed"
 
 // buildMemory is what the process of a second writer takes: messages of the feed, and batches in work.
 const buildMemory = 400 << 20
@@ -45,22 +39,19 @@ const buildMemory = 400 << 20
 func runSession[T any](ctx context.Context, s session, work func(context.Context, rebuild.Config) (T, error)) (done T, err error) {
 	run.LimitMemory(buildMemory)
 	err = withServers(ctx, s.servers.NATS, s.servers.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) (err error) {
-		shown := newRebuildProgress(s.errs)
-		defer shown.close()
-		done, err = work(ctx, s.config(js, pool, shown))
+		display := newProgress(s.errs)
+		defer display.Close()
+		showStep(display, rebuild.Progress{Step: rebuild.StepPlan})
+		done, err = work(ctx, rebuild.Config{
+			JetStream: js, Stream: s.servers.Stream.Name, Database: pool, Workers: s.options.Workers, MaxLiveLag: s.options.MaxLiveLag,
+			Throttled: display.SetNote, Progress: func(now rebuild.Progress) { showStep(display, now) },
+		})
 		return s.withAdvice(err)
 	})
 	if err != nil && ctx.Err() != nil && !outlastsInterruption(err) {
-		err = fmt.Errorf("%w\n%s", errInterrupted, s.interrupted)
+		err = fmt.Errorf("%w\nReaders still serve the earlier rows. An interrupted rebuild goes on with the next one", errInterrupted)
 	}
 	return done, err
-}
-
-func (s session) config(js jetstream.JetStream, pool *pgxpool.Pool, shown *rebuildProgress) rebuild.Config {
-	return rebuild.Config{
-		JetStream: js, Stream: s.servers.Stream.Name, Database: pool, Workers: s.options.Workers,
-		MaxLiveLag: s.options.MaxLiveLag, Throttled: shown.waiting, Progress: shown.set,
-	}
 }
 
 // withAdvice adds what to do to an error.
@@ -75,16 +66,13 @@ func (s session) withAdvice(err error) error {
 	case errors.Is(err, rebuild.ErrNotDropped):
 		return fmt.Errorf("%w\nRun 'callboard rebuild --abandon' to drop the unfinished generation, because the live one needs the disk space", err)
 	case errors.Is(err, rebuild.ErrUnconfirmed):
-		return fmt.Errorf("%w\n%s", err, s.unconfirmed)
+		return fmt.Errorf("%w\nRun 'callboard status' to see which generation is live, before you run the command again. A repair can be repeated", err)
 	case errors.Is(err, rebuild.ErrUnreadable):
 		return fmt.Errorf("%w\nNothing was changed, because the changes of this message would be lost. Make it readable again, for example by restoring "+
 			"the object of a transcript, or run 'callboard rebuild', which makes it a dead letter", err)
 	}
 	return err
 }
-
-// seeWhichIsLive says what to do when a switch may have been committed.
-const seeWhichIsLive = "Run 'callboard status' to see which generation is live, before you run the command again"
 
 // outlastsInterruption reports whether an error is printed even after an interruption: a disk is full, a change may
 // have been committed, or a secret is lost.
@@ -93,55 +81,11 @@ func outlastsInterruption(err error) bool {
 		errors.Is(err, rebuild.ErrUnconfirmed) || errors.Is(err, errNotShown)
 }
 
-// rebuildProgress shows the steps of a rebuild. Its methods may be called from several goroutines.
-type rebuildProgress struct {
-	mu      sync.Mutex
-	display *progressDisplay
-	step    rebuild.Step
-	task    *progressTask // of the step
-	done    int64         // of the task
-}
-
-func newRebuildProgress(w io.Writer) *rebuildProgress {
-	p := &rebuildProgress{display: newProgress(w)}
-	p.start(rebuild.StepPlan, 0)
-	return p
-}
-
-func (p *rebuildProgress) close() { p.display.Close() }
-
-// set shows the current step.
-func (p *rebuildProgress) set(now rebuild.Progress) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.step != now.Step {
-		p.task.Finish()
-		p.start(now.Step, now.Total)
-	}
-	p.done = max(p.done, now.Done)
-	p.task.SetTotal(now.Total)
-	p.task.Set(p.done)
-}
-
-// waiting shows why the rebuild waits; an empty text removes it.
-func (p *rebuildProgress) waiting(why string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.task.SetNote(why)
-}
-
-// start shows a step.
-func (p *rebuildProgress) start(step rebuild.Step, total int64) {
-	name, unit := stepWords(step)
-	p.step, p.done = step, 0
-	p.task = p.display.Start(name, unit, total)
-}
-
-// stepWords are the name of a step and the unit that it counts.
-func stepWords(step rebuild.Step) (name, unit string) {
+// showStep shows the current step of a rebuild.
+func showStep(display *progress, now rebuild.Progress) {
 	words := map[rebuild.Step][2]string{
 		rebuild.StepPlan: {"planning"}, rebuild.StepLoad: {"loading", "messages"}, rebuild.StepIndex: {"indexing", "statements"},
 		rebuild.StepCompare: {"comparing", "tables"}, rebuild.StepSwitch: {"switching"}, rebuild.StepDrop: {"dropping"},
-	}[step]
-	return words[0], words[1]
+	}[now.Step]
+	display.Show(words[0], words[1], now.Done, now.Total)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 
@@ -31,28 +32,6 @@ import (
 // Existing files are kept. A file is complete as soon as it is visible, so an interrupted run can be repeated, and two
 // runs at once leave files that fit together.
 
-// secretsConfig says what to create.
-type secretsConfig struct {
-	Dir string // created if it does not exist
-
-	// Postgres is host:port/database, and connection parameters after a question mark. Without sslmode it gets
-	// sslmode=require.
-	Postgres string
-
-	// Replicas are host:port of the standbys that readers read the projection from, separated by commas. Empty: none.
-	Replicas string
-
-	// NATS is host:port, with a scheme if it is not nats. Commas separate several servers, which form a cluster.
-	NATS string
-
-	// Group and PostgresUser are numbers of a group, which may read all files, and of PostgreSQL's user, which may read
-	// the password of the database's owner. They have an effect only if this process runs as root.
-	Group, PostgresUser int
-
-	// Groups are the groups of files that have one of their own, by name. This process is root or a member of them.
-	Groups map[string]int
-}
-
 // secretFile is a file that may have to be created.
 type secretFile struct {
 	name  string
@@ -69,7 +48,7 @@ const natsPasswordsFile = "nats-passwords.conf"
 func passwordFile(role string) string { return "postgres-" + role + "-password" }
 
 // files returns the files of the installation, each behind its sources.
-func (c secretsConfig) files() (files []secretFile) {
+func (c *secretsCreateCommand) files() (files []secretFile) {
 	add := func(name string, generate func(sources []string) (string, error), sources ...string) {
 		files = append(files, secretFile{name: name, generate: generate, sources: sources})
 	}
@@ -78,7 +57,7 @@ func (c secretsConfig) files() (files []secretFile) {
 	}
 
 	for _, name := range []string{"key-pepper", "cursor-key", "webhook-key"} {
-		add(name, randomKey)
+		add(name, text(func([]string) string { return randomKey() }))
 	}
 
 	// The database's roles. The server's image reads the owner's password as PostgreSQL's user.
@@ -109,15 +88,16 @@ func (c secretsConfig) files() (files []secretFile) {
 	return files
 }
 
-// createSecrets creates the files that are missing, and changes none. It refuses to make a password anew that an
+// create creates the files that are missing, and changes none. It refuses to make a password anew that an
 // existing file has.
-func createSecrets(c secretsConfig) (secretsResult, error) {
+func (c *secretsCreateCommand) create() (secretsResult, error) {
 	if err := c.check(); err != nil {
 		return secretsResult{}, err
 	}
-	f, err := openSecretsFolder(c)
-	if err != nil {
-		return secretsResult{}, err
+	// Other users, such as PostgreSQL's, reach their file by its name.
+	f := secretsFolder{c, secretsResult{Folder: c.Dir, Created: []string{}, Kept: []string{}}}
+	if err := os.MkdirAll(c.Dir, 0o711); err != nil {
+		return f.result, err
 	}
 
 	files := c.files()
@@ -135,7 +115,7 @@ func createSecrets(c secretsConfig) (secretsResult, error) {
 }
 
 // check checks the addresses with the parsers of the settings that the URLs are for, and the names of files.
-func (c secretsConfig) check() error {
+func (c *secretsCreateCommand) check() error {
 	if strings.Contains(c.Postgres+c.Replicas+c.NATS, "@") {
 		return errors.New("an address has a user: name host and port only")
 	}
@@ -153,7 +133,7 @@ func (c secretsConfig) check() error {
 	}
 
 	// A group may be given for a file that only another installation has.
-	all := secretsConfig{Replicas: "replica", NATS: "one,two"}.files()
+	all := (&secretsCreateCommand{Replicas: "replica", NATS: "one,two"}).files()
 	for name := range c.Groups {
 		if !slices.ContainsFunc(all, func(f secretFile) bool { return f.name == name }) {
 			return fmt.Errorf("group of %s: there is no such secret", name)
@@ -162,10 +142,11 @@ func (c secretsConfig) check() error {
 	return nil
 }
 
-func randomKey([]string) (string, error) {
+// randomKey returns 32 random bytes in base64.
+func randomKey() string {
 	key := make([]byte, 32)
-	_, err := rand.Read(key)
-	return base64.StdEncoding.EncodeToString(key), err
+	_, _ = rand.Read(key) // never fails
+	return base64.StdEncoding.EncodeToString(key)
 }
 
 func randomPassword([]string) (string, error) { return rand.Text(), nil }
@@ -182,7 +163,7 @@ func postgresURL(address, role, password string) string {
 	return "postgres://" + url.UserPassword("callboard_"+role, password).String() + "@" + address
 }
 
-func (c secretsConfig) replicas() []string {
+func (c *secretsCreateCommand) replicas() []string {
 	if c.Replicas == "" {
 		return nil
 	}
@@ -190,7 +171,7 @@ func (c secretsConfig) replicas() []string {
 }
 
 // readerReplicaURL is the URL of the replicas, and of the primary for when there is none.
-func (c secretsConfig) readerReplicaURL(password string) string {
+func (c *secretsCreateCommand) readerReplicaURL(password string) string {
 	hosts := c.replicas()
 	primary, _, _ := strings.Cut(c.Postgres, "/")
 	for host := range strings.SplitSeq(primary, ",") {
@@ -203,7 +184,7 @@ func (c secretsConfig) readerReplicaURL(password string) string {
 
 // webhookReadURLs are the URLs of all replicas. Senders ask each whatever it is, so that they also ask one that was
 // promoted.
-func (c secretsConfig) webhookReadURLs(password string) string {
+func (c *secretsCreateCommand) webhookReadURLs(password string) string {
 	var urls []string
 	for _, replica := range c.replicas() {
 		urls = append(urls, postgresURL(c.addressAt(replica, ""), "webhooks", password))
@@ -213,7 +194,7 @@ func (c secretsConfig) webhookReadURLs(password string) string {
 
 // addressAt is the address of the database on other servers. attributes replace what a session's server must be, empty:
 // anything.
-func (c secretsConfig) addressAt(hosts, attributes string) string {
+func (c *secretsCreateCommand) addressAt(hosts, attributes string) string {
 	_, database, _ := strings.Cut(c.Postgres, "/")
 	database, query, _ := strings.Cut(database, "?")
 	parameters := slices.DeleteFunc(append(strings.Split(query, "&"), attributes), func(p string) bool {
@@ -227,7 +208,7 @@ func (c secretsConfig) addressAt(hosts, attributes string) string {
 }
 
 // natsServers returns the addresses of the servers, as URLs without a user.
-func (c secretsConfig) natsServers() (servers []url.URL) {
+func (c *secretsCreateCommand) natsServers() (servers []url.URL) {
 	for server := range strings.SplitSeq(c.NATS, ",") {
 		scheme, host, found := strings.Cut(strings.TrimSpace(server), "://")
 		if !found {
@@ -238,7 +219,7 @@ func (c secretsConfig) natsServers() (servers []url.URL) {
 	return servers
 }
 
-func (c secretsConfig) natsURL(user, password string) string {
+func (c *secretsCreateCommand) natsURL(user, password string) string {
 	var urls []string
 	for _, server := range c.natsServers() {
 		urls = append(urls, server.Scheme+"://"+url.UserPassword(user, password).String()+"@"+server.Host)
@@ -288,7 +269,7 @@ cluster {
 
 // natsCluster is the part of the servers' configuration that makes them a cluster. The password must be in it as it is:
 // a server sends it to the others. Clients know all servers by their URLs, and containers' addresses change.
-func (c secretsConfig) natsCluster(password string) string {
+func (c *secretsCreateCommand) natsCluster(password string) string {
 	var routes strings.Builder
 	for _, server := range c.natsServers() {
 		route := url.URL{Scheme: "nats", User: url.UserPassword("route", password), Host: net.JoinHostPort(server.Hostname(), routePort)}

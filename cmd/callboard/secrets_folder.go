@@ -18,39 +18,20 @@ type secretsResult struct {
 
 // secretsFolder creates files.
 type secretsFolder struct {
-	secretsConfig
+	*secretsCreateCommand
 	result secretsResult
 }
 
-// openSecretsFolder creates the folder if it is missing. Other users, such as PostgreSQL's, reach their file by its
-// name.
-func openSecretsFolder(c secretsConfig) (*secretsFolder, error) {
-	if err := os.MkdirAll(c.Dir, 0o711); err != nil {
-		return nil, err
-	}
-	return &secretsFolder{c, secretsResult{Folder: c.Dir, Created: []string{}, Kept: []string{}}}, nil
-}
-
 // has reports whether the file exists.
-func (f *secretsFolder) has(name string) (bool, error) {
+func (f *secretsFolder) has(name string) bool {
 	_, err := os.Lstat(filepath.Join(f.Dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
+	return err == nil
 }
 
 // checkSources returns an error if the file exists and one of its sources does not: its password would be made anew.
 func (f *secretsFolder) checkSources(wanted secretFile) error {
-	exists, err := f.has(wanted.name)
-	if err != nil || !exists {
-		return err
-	}
 	for _, source := range wanted.sources {
-		if exists, err = f.has(source); err != nil {
-			return err
-		}
-		if !exists {
+		if f.has(wanted.name) && !f.has(source) {
 			return fmt.Errorf("%s is missing, but %s, which has its password, is not: restore the first, or delete the second", source, wanted.name)
 		}
 	}
@@ -59,30 +40,29 @@ func (f *secretsFolder) checkSources(wanted secretFile) error {
 
 // ensure creates the file unless it exists.
 func (f *secretsFolder) ensure(wanted secretFile) error {
-	kept, err := f.has(wanted.name)
+	if f.has(wanted.name) {
+		f.result.Kept = append(f.result.Kept, wanted.name)
+		return nil
+	}
+	sources := make([]string, len(wanted.sources))
+	for i, source := range wanted.sources {
+		var err error
+		if sources[i], err = readSecretFile(f.Dir, source); err != nil {
+			return err
+		}
+	}
+	content, err := wanted.generate(sources)
 	if err != nil {
 		return err
 	}
-	if !kept {
-		sources := make([]string, len(wanted.sources))
-		for i, source := range wanted.sources {
-			if sources[i], err = readSecretFile(f.Dir, source); err != nil {
-				return err
-			}
-		}
-		content, err := wanted.generate(sources)
-		if err != nil {
-			return err
-		}
-		err = f.create(wanted, content)
-		if kept = errors.Is(err, fs.ErrExist); err != nil && !kept { // kept: another process has created it meanwhile
-			return err
-		}
-	}
 
-	if kept {
+	// Another process may have created it meanwhile.
+	switch err := f.create(wanted, content); {
+	case errors.Is(err, fs.ErrExist):
 		f.result.Kept = append(f.result.Kept, wanted.name)
-	} else {
+	case err != nil:
+		return err
+	default:
 		f.result.Created = append(f.result.Created, wanted.name)
 	}
 	return nil

@@ -21,16 +21,16 @@ import (
 	"callboard/internal/run/setting"
 )
 
-func testSecretsConfig(dir string) secretsConfig {
-	return secretsConfig{
+func testSecrets(dir string) *secretsCreateCommand {
+	return &secretsCreateCommand{
 		Dir: dir, Postgres: "db:5432/callboard", NATS: "nats:4222",
 		Group: os.Getegid(), PostgresUser: os.Geteuid(),
 	}
 }
 
-func mustCreateSecrets(t *testing.T, c secretsConfig) secretsResult {
+func mustCreateSecrets(t *testing.T, c *secretsCreateCommand) secretsResult {
 	t.Helper()
-	result, err := createSecrets(c)
+	result, err := c.create()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func expectNames(t *testing.T, what string, got, want []string) {
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "secrets")
-	result := mustCreateSecrets(t, testSecretsConfig(dir))
+	result := mustCreateSecrets(t, testSecrets(dir))
 	expectNames(t, "created", result.Created, secretNames())
 	expectNames(t, "kept", result.Kept, nil)
 	files := contents(t, dir)
@@ -147,7 +147,7 @@ func TestCreate_KeepsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	expectNames(t, "kept", mustCreateSecrets(t, testSecretsConfig(dir)).Kept, slices.Collect(maps.Keys(existing)))
+	expectNames(t, "kept", mustCreateSecrets(t, testSecrets(dir)).Kept, slices.Collect(maps.Keys(existing)))
 	files := contents(t, dir)
 	for name, content := range existing {
 		if files[name] != content {
@@ -165,7 +165,7 @@ func TestCreate_KeepsFiles(t *testing.T) {
 	if err := bcrypt.CompareHashAndPassword([]byte(hash), []byte("chosen")); err != nil {
 		t.Errorf("topology's hash = %q: %v", hash, err)
 	}
-	again := mustCreateSecrets(t, testSecretsConfig(dir))
+	again := mustCreateSecrets(t, testSecrets(dir))
 	expectNames(t, "created again", again.Created, nil)
 	if after := contents(t, dir); !maps.Equal(after, files) {
 		t.Errorf("files after a second run = %v, want %v", after, files)
@@ -176,7 +176,7 @@ func TestCreate_KeepsFiles(t *testing.T) {
 func TestCreate_Continues(t *testing.T) {
 	t.Parallel()
 	whole := t.TempDir()
-	created := mustCreateSecrets(t, testSecretsConfig(whole)).Created
+	created := mustCreateSecrets(t, testSecrets(whole)).Created
 	files := contents(t, whole)
 	for n := range created {
 		dir := t.TempDir()
@@ -185,7 +185,7 @@ func TestCreate_Continues(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		expectNames(t, "created", mustCreateSecrets(t, testSecretsConfig(dir)).Created, created[n:])
+		expectNames(t, "created", mustCreateSecrets(t, testSecrets(dir)).Created, created[n:])
 		checkContents(t, contents(t, dir))
 	}
 }
@@ -197,7 +197,7 @@ func TestCreate_TwoAtOnce(t *testing.T) {
 		var both errgroup.Group
 		for range 2 {
 			both.Go(func() error {
-				_, err := createSecrets(testSecretsConfig(dir))
+				_, err := testSecrets(dir).create()
 				return err
 			})
 		}
@@ -218,12 +218,12 @@ func TestCreate_MissingSource(t *testing.T) {
 		"nats-reader-url":         "nats-passwords.conf",
 	} {
 		dir := t.TempDir()
-		mustCreateSecrets(t, testSecretsConfig(dir))
+		mustCreateSecrets(t, testSecrets(dir))
 		if err := os.Remove(filepath.Join(dir, missing)); err != nil {
 			t.Fatal(err)
 		}
 		before := contents(t, dir)
-		_, err := createSecrets(testSecretsConfig(dir))
+		_, err := testSecrets(dir).create()
 		if err == nil || !strings.Contains(err.Error(), missing+" is missing") || !strings.Contains(err.Error(), made) {
 			t.Errorf("error = %v, want one about %s and %s", err, missing, made)
 		}
@@ -233,7 +233,7 @@ func TestCreate_MissingSource(t *testing.T) {
 		if err := os.Remove(filepath.Join(dir, made)); err != nil {
 			t.Fatal(err)
 		}
-		expectNames(t, "created", mustCreateSecrets(t, testSecretsConfig(dir)).Created, []string{missing, made})
+		expectNames(t, "created", mustCreateSecrets(t, testSecrets(dir)).Created, []string{missing, made})
 		checkContents(t, contents(t, dir))
 	}
 }
@@ -247,7 +247,7 @@ func TestCreate_Addresses(t *testing.T) {
 		},
 		{"a/x?sslmode=disable", "a:4222, b:4222", "@a/x?sslmode=disable", "nats://reader:P@a:4222,nats://reader:P@b:4222"},
 	} {
-		c := testSecretsConfig(t.TempDir())
+		c := testSecrets(t.TempDir())
 		c.Postgres, c.NATS = test.postgres, test.nats
 		mustCreateSecrets(t, c)
 		files := contents(t, c.Dir)
@@ -258,16 +258,16 @@ func TestCreate_Addresses(t *testing.T) {
 			t.Errorf("NATS URL = %s, want %s", got, test.wantNATS)
 		}
 	}
-	for name, change := range map[string]func(*secretsConfig){
-		"a user":               func(c *secretsConfig) { c.Postgres = "me:secret@db/callboard" },
-		"a user of NATS":       func(c *secretsConfig) { c.NATS = "secret@nats:4222" },
-		"another scheme":       func(c *secretsConfig) { c.NATS = "http://nats:4222" },
-		"an empty address":     func(c *secretsConfig) { c.NATS = "" },
-		"an impossible option": func(c *secretsConfig) { c.Postgres = "db/callboard?sslmode=maybe" },
+	for name, change := range map[string]func(*secretsCreateCommand){
+		"a user":               func(c *secretsCreateCommand) { c.Postgres = "me:secret@db/callboard" },
+		"a user of NATS":       func(c *secretsCreateCommand) { c.NATS = "secret@nats:4222" },
+		"another scheme":       func(c *secretsCreateCommand) { c.NATS = "http://nats:4222" },
+		"an empty address":     func(c *secretsCreateCommand) { c.NATS = "" },
+		"an impossible option": func(c *secretsCreateCommand) { c.Postgres = "db/callboard?sslmode=maybe" },
 	} {
-		c := testSecretsConfig(filepath.Join(t.TempDir(), "none"))
-		change(&c)
-		_, err := createSecrets(c)
+		c := testSecrets(filepath.Join(t.TempDir(), "none"))
+		change(c)
+		_, err := c.create()
 		if err == nil || strings.Contains(err.Error(), "secret@") {
 			t.Errorf("%s: error = %v, want one without the address's user", name, err)
 		}
@@ -280,7 +280,7 @@ func TestCreate_Addresses(t *testing.T) {
 // Several NATS servers get a cluster's configuration, in which every route has the password that the servers ask for.
 func TestCreate_NATSCluster(t *testing.T) {
 	t.Parallel()
-	c := testSecretsConfig(t.TempDir())
+	c := testSecrets(t.TempDir())
 	c.NATS = "a:4222, tls://b:4223,[::1]:4222"
 	expectNames(t, "created", mustCreateSecrets(t, c).Created, append(secretNames(), "nats-cluster.conf"))
 	path := filepath.Join(c.Dir, "nats-cluster.conf")
@@ -330,7 +330,7 @@ func TestCreate_Replicas(t *testing.T) {
 			"postgres://callboard_webhooks:W@a:1/x?sslmode=verify-full postgres://callboard_webhooks:W@b:2/x?sslmode=verify-full",
 		},
 	} {
-		c := testSecretsConfig(t.TempDir())
+		c := testSecrets(t.TempDir())
 		c.Postgres, c.Replicas = test.postgres, test.replicas
 		expectNames(t, "created", mustCreateSecrets(t, c).Created, append(secretNames(), made...))
 		files := contents(t, c.Dir)
@@ -349,13 +349,13 @@ func TestCreate_Replicas(t *testing.T) {
 		}
 	}
 	for _, replicas := range []string{"s:5432,", "s/x", "secret@s", "s:port", "s t"} {
-		c := testSecretsConfig(filepath.Join(t.TempDir(), "none"))
+		c := testSecrets(filepath.Join(t.TempDir(), "none"))
 		c.Replicas = replicas
-		if _, err := createSecrets(c); err == nil || strings.Contains(err.Error(), "secret@") {
+		if _, err := c.create(); err == nil || strings.Contains(err.Error(), "secret@") {
 			t.Errorf("replicas %q: error = %v, want one without a user", replicas, err)
 		}
 	}
-	c := testSecretsConfig(t.TempDir())
+	c := testSecrets(t.TempDir())
 	c.Replicas = "s:5432"
 	mustCreateSecrets(t, c)
 	for _, name := range []string{"postgres-webhooks-password", "postgres-webhooks-url"} {
@@ -363,7 +363,7 @@ func TestCreate_Replicas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := createSecrets(c); err == nil || !strings.Contains(err.Error(), "webhook-read-urls") {
+	if _, err := c.create(); err == nil || !strings.Contains(err.Error(), "webhook-read-urls") {
 		t.Errorf("error = %v, want one about webhook-read-urls, which has the password that is missing", err)
 	}
 }
@@ -374,7 +374,7 @@ func TestCreate_AsRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")
 	}
-	c := testSecretsConfig(t.TempDir())
+	c := testSecrets(t.TempDir())
 	c.Group, c.PostgresUser = 65532, 999
 	for _, name := range mustCreateSecrets(t, c).Created {
 		info, err := os.Stat(filepath.Join(c.Dir, name))
@@ -394,7 +394,7 @@ func TestCreate_AsRoot(t *testing.T) {
 // A file with another group is readable by that group, and not by the others'.
 func TestCreate_Groups(t *testing.T) {
 	t.Parallel()
-	c := testSecretsConfig(t.TempDir())
+	c := testSecrets(t.TempDir())
 	other := c.Group + 1
 	if os.Geteuid() != 0 {
 		memberships, err := os.Getgroups()
@@ -422,7 +422,7 @@ func TestCreate_Groups(t *testing.T) {
 		}
 	}
 	c.Groups = map[string]int{"pepper": other}
-	if _, err := createSecrets(c); err == nil || !strings.Contains(err.Error(), "pepper") {
+	if _, err := c.create(); err == nil || !strings.Contains(err.Error(), "pepper") {
 		t.Errorf("error for an unknown file = %v, want one that names it", err)
 	}
 }
@@ -430,7 +430,7 @@ func TestCreate_Groups(t *testing.T) {
 func TestReadPasswords(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	mustCreateSecrets(t, testSecretsConfig(dir))
+	mustCreateSecrets(t, testSecrets(dir))
 	files := contents(t, dir)
 	p, err := readPasswords(dir)
 	if err != nil || p.Projector != files["postgres-projector-password"] || p.Reader != files["postgres-reader-password"] ||

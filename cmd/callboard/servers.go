@@ -81,7 +81,7 @@ func withOwnerAdvice(err error) error {
 
 // withStream does work on JetStream.
 func withStream(s setting.NATS, work func(jetstream.JetStream) error) error {
-	nats, err := connection.NewNATS(connection.ConfigureNATS(s, "callboard"))
+	nats, err := connection.NewNATS(connection.NATSConfig{NATS: s, Name: "callboard"})
 	if err != nil {
 		return fmt.Errorf("%w\nCheck CALLBOARD_NATS_URL, and that the server runs", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -31,7 +30,7 @@ const watchInterval = 2 * time.Second
 func (c *statusCommand) Run(ctx context.Context, streams run.Streams) error {
 	return interrupted(ctx, withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		source := status.Source{Stream: c.Stream.Name, Pool: pool, Definition: schema.Definition()}
-		if nats, err := connection.NewNATS(connection.ConfigureNATS(c.NATS, "callboard")); err != nil {
+		if nats, err := connection.NewNATS(connection.NATSConfig{NATS: c.NATS, Name: "callboard"}); err != nil {
 			source.NATSError = err
 		} else {
 			defer nats.Close()
@@ -92,98 +91,37 @@ func (c *statusCommand) write(w io.Writer, r status.Report) error {
 }
 
 func statusLines(r status.Report) []string {
-	lines := append(table(partitionRows(r)), "")
+	// How far the partitions are behind is not known where the stream was not read.
+	columns := []string{"partition", "position", "messages", "read", "watermark", "owner", "node", "stopReason"}
+	if r.StreamProblem == "" {
+		columns = slices.Insert(columns, 1, "head", "lagEvents", "lagSeconds")
+	}
+	lines := append(list(r.Partitions, "No partitions.", columns...), "")
+
 	if r.MessageCounts != nil {
-		lines = append(append(lines, table(messageCountRows(r))...), "")
+		total := status.Total(r.MessageCounts)
+		total.Entity = "total"
+		counts := append(slices.Clone(r.MessageCounts), total)
+		lines = append(lines, list(counts, "", "entity", "read", "applied", "stale", "conflicting", "ignored", "dead")...)
+		lines = append(lines, "")
 	}
-	return slices.Concat(lines, generationLines(r), reasonLines(r), serverLines(r.Server), []string{summaryLine(r)}, problemLines(r))
-}
+	lines = append(lines, list(r.Generations, "No generations.", "id", "state", "startedAt", "switchedAt", "current")...)
 
-func partitionRows(r status.Report) [][]string {
-	rows := [][]string{{"PARTITION", "HEAD", "POSITION", "LAG", "SECONDS", "MESSAGES", "READ", "WATERMARK", "OWNER"}}
-	for _, p := range r.Partitions {
-		lag, seconds := strconv.FormatUint(p.LagEvents, 10), strconv.FormatFloat(p.LagSeconds, 'f', 1, 64)
-		watermark, owner := "-", "-"
-		if p.StopReason != "" || r.StreamProblem != "" {
-			lag, seconds = "?", "?" // position and stream do not belong together, or the stream was not read
-		}
-		if p.Watermark != nil {
-			watermark = milliInstant(*p.Watermark)
-		}
-		if p.Owner != nil {
-			owner = *p.Owner
-		}
-		if p.StopReason != "" {
-			owner += " " + p.StopReason
-		}
-
-		row := []string{
-			strconv.Itoa(p.Partition), strconv.FormatUint(p.Head, 10), strconv.FormatUint(p.Position, 10), lag, seconds,
-			numberOr(p.Messages, "-"), numberOr(p.Read, "-"), watermark, owner,
-		}
-		if p.Node != "" {
-			row = append(row, p.Node)
-		}
-		rows = append(rows, row)
-	}
-
-	// Where the projection is distributed, a column names the node.
-	if slices.ContainsFunc(r.Partitions, func(p status.Partition) bool { return p.Node != "" }) {
-		rows[0] = append(rows[0], "NODE")
-	}
-	return rows
-}
-
-func messageCountRows(r status.Report) [][]string {
-	rows := [][]string{{"ENTITY", "READ", "APPLIED", "STALE", "CONFLICTING", "IGNORED", "DEAD"}}
-	total := status.Total(r.MessageCounts)
-	total.Entity = "total"
-	for _, c := range append(slices.Clone(r.MessageCounts), total) {
-		row := []string{printable(string(c.Entity))}
-		for _, n := range []int64{c.Read, c.Applied, c.Stale, c.Conflicting, c.Ignored, c.Dead} {
-			row = append(row, strconv.FormatInt(n, 10))
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-func generationLines(r status.Report) []string {
-	var lines []string
-	for _, g := range r.Generations {
-		line := fmt.Sprintf("generation %d: %s", g.ID, g.State)
-		switch g.State {
-		case status.Building:
-			line += " since " + instant(g.StartedAt)
-		case status.Live:
-			line += " since " + instantOr(g.SwitchedAt, "-")
-		default:
-			line += ", last live from " + instantOr(g.SwitchedAt, "-")
-		}
-		if !g.Current {
-			line += ", built by another release"
-		}
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-// reasonLines are the most frequent reasons of open dead letters.
-func reasonLines(r status.Report) []string {
-	var lines []string
+	// The most frequent reasons of open dead letters.
 	for _, reason := range r.DeadLetterReasons {
 		lines = append(lines, fmt.Sprintf("dead letters: %d × %s", reason.Count, printable(reason.Reason)))
 	}
-	return lines
+	lines = append(lines, "", serverLine(r.Server), summaryLine(r))
+	return append(lines, problemLines(r)...)
 }
 
-// serverLines are about the PostgreSQL server.
-func serverLines(s status.Server) []string {
+// serverLine is about the PostgreSQL server.
+func serverLine(s status.Server) string {
 	standbys := "none: after a failover, keys that were revoked in its last moments work for some seconds"
 	if s.SynchronousStandbyNames != "" {
 		standbys = printable(s.SynchronousStandbyNames)
 	}
-	return []string{fmt.Sprintf("PostgreSQL: timeline %s; synchronous standbys: %s", numberOr(s.Timeline, "unknown"), standbys)}
+	return fmt.Sprintf("PostgreSQL: timeline %s; synchronous standbys: %s", numberOr(s.Timeline, "unknown"), standbys)
 }
 
 func summaryLine(r status.Report) string {

@@ -36,20 +36,22 @@ func problemReport() status.Report {
 	}
 }
 
-const problemReportText = `PARTITION  HEAD  POSITION  LAG  SECONDS  MESSAGES  READ  WATERMARK                 OWNER
-0          199   120       60   1.2      115       112   2026-03-01T09:00:00.000Z  projector@here/7
-1          0     300       ?    ?        -         -     2026-03-01T09:00:00.000Z  - STREAM_REGRESSED
+const problemReportText = `partition  head  lagEvents  lagSeconds  position  messages  read  watermark             owner             node  stopReason
+0          199   60         1.25        120       115       112   2026-03-01T09:00:00Z  projector@here/7  -     -
+1          0     0          0           300       -         -     2026-03-01T09:00:00Z  -                 -     STREAM_REGRESSED
 
-ENTITY        READ  APPLIED  STALE  CONFLICTING  IGNORED  DEAD
+entity        read  applied  stale  conflicting  ignored  dead
 phone-system  2     2        0      0            0        0
 call          110   100      5      2            1        3
 total         112   102      5      2            1        3
 
-generation 4: building since 2026-03-01T09:00:00Z
-generation 3: live since 2026-03-01T09:00:00Z, built by another release
-generation 2: previous, last live from 2026-03-01T09:00:00Z, built by another release
+id  state     startedAt             switchedAt            current
+4   building  2026-03-01T09:00:00Z  -                     true
+3   live      2026-03-01T09:00:00Z  2026-03-01T09:00:00Z  false
+2   previous  2026-03-01T09:00:00Z  2026-03-01T09:00:00Z  false
 dead letters: 2 × /data/id: not a UUID
 dead letters: 1 × "a\x1b[2Jb"
+
 PostgreSQL: timeline 5; synchronous standbys: none: after a failover, keys that were revoked in its last moments work for some seconds
 stream PHONES: 200 events, at least 60 not applied; open dead letters: 3 (1 waiting for a retry); live generation: 3; 24 events/s; caught up in 3s
 

@@ -32,12 +32,15 @@ type streamCreateCommand struct {
 
 // createdStreams tells what 'stream create' created; everything else existed.
 type createdStreams struct {
-	Stream   bool `json:"streamCreated"`
-	Identity bool `json:"identityAdded"` // to a stream of events that existed
-	Bucket   bool `json:"bucketCreated"`
-	Keys     bool `json:"keysCreated"`
-	Audit    bool `json:"auditCreated"`
-	Limits   bool `json:"limitsCreated"`
+	Created  []string `json:"created"`       // names of streams, and of the bucket
+	Identity bool     `json:"identityAdded"` // to a stream of events that existed
+}
+
+// note notes a stream that is created now.
+func (c *createdStreams) note(name string, created bool) {
+	if created {
+		c.Created = append(c.Created, name)
+	}
 }
 
 // Run creates what is missing.
@@ -57,6 +60,7 @@ const leaderTimeout = time.Minute
 
 // createWithRetries repeats what no leader has answered. It changes nothing that is there, so it may run again.
 func (c *streamCreateCommand) createWithRetries(ctx context.Context, js jetstream.JetStream, out io.Writer) (created createdStreams, err error) {
+	created.Created = []string{}
 	for began := time.Now(); ; projector.Pause(ctx, time.Second) {
 		err = c.create(ctx, js, &created)
 		if err == nil || ctx.Err() != nil || !withoutLeader(err) || time.Since(began) > leaderTimeout {
@@ -80,35 +84,33 @@ func (c *streamCreateCommand) create(ctx context.Context, js jetstream.JetStream
 	}
 
 	bucket, err := events.EnsureBucket(ctx, js, c.Replicas)
-	created.Bucket = created.Bucket || bucket
+	if err != nil {
+		return err
+	}
+	created.note(events.TranscriptBucket, bucket)
+	return ensureStreams(ctx, js, created,
+		events.KeyStreamConfig(c.Replicas), events.AuditStreamConfig(c.Replicas), limit.StreamConfig(c.Replicas))
+}
 
-	// The first failure ends it; what exists by then is noted.
-	for _, s := range []struct {
-		config  jetstream.StreamConfig
-		created *bool
-	}{
-		{events.KeyStreamConfig(c.Replicas), &created.Keys}, {events.AuditStreamConfig(c.Replicas), &created.Audit},
-		{limit.StreamConfig(c.Replicas), &created.Limits},
-	} {
+// ensureStreams creates the streams that are missing, and notes them. The first failure ends it.
+func ensureStreams(ctx context.Context, js jetstream.JetStream, created *createdStreams, configs ...jetstream.StreamConfig) error {
+	for _, config := range configs {
+		now, err := events.EnsureStream(ctx, js, config)
 		if err != nil {
 			return err
 		}
-		var now bool
-		now, err = events.EnsureStream(ctx, js, s.config)
-		*s.created = *s.created || now
+		created.note(config.Name, now)
 	}
-	return err
+	return nil
 }
 
 // createEvents creates the stream of events, or gives an existing one an identity unless it has one. An existing stream
 // with other settings than the flags say is an error.
 func (c *streamCreateCommand) createEvents(ctx context.Context, js jetstream.JetStream, created *createdStreams) error {
 	name := c.Stream.Name
-	now, err := events.EnsureStream(ctx, js, events.StreamConfig(name, c.Partitions, c.Replicas))
-	if err != nil {
+	if err := ensureStreams(ctx, js, created, events.StreamConfig(name, c.Partitions, c.Replicas)); err != nil {
 		return err
 	}
-	created.Stream = created.Stream || now
 	running, err := openStream(ctx, js, name)
 	if err == nil {
 		err = c.matches(running.CachedInfo().Config)
@@ -137,24 +139,14 @@ func (c *streamCreateCommand) matches(running jetstream.StreamConfig) error {
 }
 
 func (c *streamCreateCommand) lines(created createdStreams) []string {
-	done := createdOrExists(created.Stream)
+	lines := []string{fmt.Sprintf("Stream %s has %d partitions and %d replicas.", c.Stream.Name, c.Partitions, c.Replicas)}
 	if created.Identity {
-		done = "has an identity now"
+		lines = append(lines, "It has an identity now.")
 	}
-	return []string{
-		fmt.Sprintf("Stream %s (partitions: %d, replicas: %d): %s.", c.Stream.Name, c.Partitions, c.Replicas, done),
-		fmt.Sprintf("Bucket %s: %s.", events.TranscriptBucket, createdOrExists(created.Bucket)),
-		fmt.Sprintf("Stream %s: %s.", events.KeyStream, createdOrExists(created.Keys)),
-		fmt.Sprintf("Stream %s: %s.", events.AuditStream, createdOrExists(created.Audit)),
-		fmt.Sprintf("Stream %s: %s.", limit.StreamName, createdOrExists(created.Limits)),
+	if len(created.Created) == 0 {
+		return append(lines, "All streams and the bucket existed.")
 	}
-}
-
-func createdOrExists(created bool) string {
-	if created {
-		return "created"
-	}
-	return "exists already"
+	return append(lines, "Created: "+strings.Join(created.Created, ", ")+".")
 }
 
 type streamCheckCommand struct {
@@ -198,13 +190,9 @@ func (c *streamCheckCommand) check(ctx context.Context, js jetstream.JetStream) 
 	found.Unsafe = append(found.Unsafe, events.CheckStream(config)...)
 
 	// What is beside the stream of events.
-	unsafe, err := checkBucket(ctx, js)
-	if err != nil {
-		return found, err
-	}
-	found.Unsafe = append(found.Unsafe, unsafe...)
 	for _, s := range supportStreams() {
-		if unsafe, err = s.check(ctx, js, config); err != nil {
+		unsafe, err := s.check(ctx, js, config)
+		if err != nil {
 			return found, err
 		}
 		found.Unsafe = append(found.Unsafe, unsafe...)
@@ -212,36 +200,13 @@ func (c *streamCheckCommand) check(ctx context.Context, js jetstream.JetStream) 
 	return found, nil
 }
 
-func checkBucket(ctx context.Context, js jetstream.JetStream) (unsafe []string, err error) {
-	const name = "bucket " + events.TranscriptBucket
-	bucket, err := js.ObjectStore(ctx, events.TranscriptBucket)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		return []string{name + " is missing, so large transcripts can't be published. Run 'callboard stream create'."}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
+// bucketStream is the stream in which JetStream keeps the objects of the bucket.
+const bucketStream = "OBJ_" + events.TranscriptBucket
 
-	// A bucket must keep its objects as long as the stream keeps its messages.
-	status, err := bucket.Status(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if ttl := status.TTL(); ttl > 0 {
-		unsafe = append(unsafe, fmt.Sprintf("%s deletes objects after %s, so rebuilds lose large transcripts.", name, ttl))
-	}
-	if status.Storage() != jetstream.FileStorage {
-		unsafe = append(unsafe, name+" is not stored in files, so a restart loses all large transcripts.")
-	}
-	if s, ok := status.(*jetstream.ObjectBucketStatus); ok && s.StreamInfo().Config.MaxBytes > 0 {
-		unsafe = append(unsafe, name+" has max_bytes set: a full bucket loses old large transcripts or refuses new ones.")
-	}
-	return unsafe, nil
-}
-
-// supportStream is a stream beside that of events.
+// supportStream is a stream beside the stream of events.
 type supportStream struct {
 	name          string
+	title         string // as operators know it
 	missing       string // what follows where it does not exist; empty: readers create it
 	fewerReplicas string // what follows without its server where it has fewer replicas than the stream of events; empty: nothing
 	faults        func(jetstream.StreamConfig) []string
@@ -250,12 +215,35 @@ type supportStream struct {
 func supportStreams() []supportStream {
 	return []supportStream{
 		{
-			name: events.KeyStream, missing: "revoked keys can work again after a failover of PostgreSQL",
+			name: bucketStream, title: "bucket " + events.TranscriptBucket, missing: "large transcripts can't be published",
+			faults: bucketFaults,
+		},
+		{
+			name: events.KeyStream, title: "stream " + events.KeyStream,
+			missing:       "revoked keys can work again after a failover of PostgreSQL",
 			fewerReplicas: "'callboard keys revoke' fails after it has revoked the key", faults: events.CheckKeyStream,
 		},
-		{name: events.AuditStream, missing: "readers will soon refuse all requests", faults: events.CheckAuditStream},
+		{
+			name: events.AuditStream, title: "stream " + events.AuditStream, missing: "readers will soon refuse all requests",
+			faults: events.CheckAuditStream,
+		},
 		{name: limit.StreamName, fewerReplicas: "readers refuse reports", faults: limitFaults},
 	}
+}
+
+// bucketFaults are about a bucket that does not keep its objects as long as the stream keeps its messages.
+func bucketFaults(running jetstream.StreamConfig) (unsafe []string) {
+	const name = "bucket " + events.TranscriptBucket
+	if running.MaxAge > 0 {
+		unsafe = append(unsafe, fmt.Sprintf("%s deletes objects after %s, so rebuilds lose large transcripts.", name, running.MaxAge))
+	}
+	if running.Storage != jetstream.FileStorage {
+		unsafe = append(unsafe, name+" is not stored in files, so a restart loses all large transcripts.")
+	}
+	if running.MaxBytes > 0 {
+		unsafe = append(unsafe, name+" has max_bytes set: a full bucket loses old large transcripts or refuses new ones.")
+	}
+	return unsafe
 }
 
 func limitFaults(running jetstream.StreamConfig) []string {
@@ -273,7 +261,7 @@ func (s supportStream) check(ctx context.Context, js jetstream.JetStream, main j
 	case errors.Is(err, jetstream.ErrStreamNotFound) && s.missing == "":
 		return nil, nil
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return []string{"stream " + s.name + " is missing, so " + s.missing + ". Run 'callboard stream create'."}, nil
+		return []string{s.title + " is missing, so " + s.missing + ". Run 'callboard stream create'."}, nil
 	case err != nil:
 		return nil, err
 	}

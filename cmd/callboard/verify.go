@@ -29,7 +29,7 @@ func (c *verifyCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.System != nil {
 		system = uuid.NullUUID{UUID: c.System.id, Valid: true}
 	}
-	s := session{servers: c.projectionServers, options: c.buildOptions, errs: streams.Err, interrupted: nothingChanged}
+	s := session{servers: c.projectionServers, options: c.buildOptions, errs: streams.Err}
 	found, err := runSession(ctx, s, func(ctx context.Context, config rebuild.Config) (rebuild.Comparison, error) {
 		return rebuild.Verify(ctx, config, system)
 	})
@@ -84,12 +84,7 @@ func correction(found rebuild.Comparison) string {
 	case len(found.MissingColumns) > 0 || slices.ContainsFunc(found.Samples, ofAccounting):
 		return "Run 'callboard rebuild' to correct this."
 	}
-	system := found.Samples[0].System
-	ofOtherSystem := func(d rebuild.Difference) bool { return d.System != system }
-	if unlistedTables(found) != "" || slices.ContainsFunc(found.Samples, ofOtherSystem) {
-		return "Run 'callboard repair --system ID' for each of these phone systems, or 'callboard rebuild', to correct this."
-	}
-	return fmt.Sprintf("Run 'callboard repair --system %s' or 'callboard rebuild' to correct this.", phoneSystem{system})
+	return "Run 'callboard repair --system ID' for each of these phone systems, or 'callboard rebuild', to correct this."
 }
 
 // phoneSystem is a flag: the id of a phone system, or [uuid.Nil] for the rows of no phone system.
@@ -111,14 +106,6 @@ func (s *phoneSystem) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String returns a text that UnmarshalText reads.
-func (s phoneSystem) String() string {
-	if s.id == uuid.Nil {
-		return events.Global
-	}
-	return s.id.String()
-}
-
 type repairCommand struct {
 	output
 	System phoneSystem `required:"" placeholder:"UUID" help:"The phone system. 'global' stands for rows of no phone system."`
@@ -128,10 +115,7 @@ type repairCommand struct {
 
 // Run replaces the rows of a phone system by rows that are built from the stream.
 func (c *repairCommand) Run(ctx context.Context, streams run.Streams) error {
-	s := session{
-		servers: c.projectionServers, options: c.buildOptions, errs: streams.Err, changes: true,
-		interrupted: nothingChanged, unconfirmed: "Run the command again: it can be repeated",
-	}
+	s := session{servers: c.projectionServers, options: c.buildOptions, errs: streams.Err, changes: true}
 	done, err := runSession(ctx, s, func(ctx context.Context, config rebuild.Config) (rebuild.RepairResult, error) {
 		return rebuild.Repair(ctx, config, c.System.id)
 	})

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -26,9 +24,9 @@ type webhooksAddCommand struct {
 	URL  string `arg:"" help:"The URL to send to: https."`
 	Name string `required:"" help:"A name for the endpoint."`
 	grantFlags
-	Kinds       string `required:"" placeholder:"KIND,..." help:"The kinds of events, or all."`
-	Concurrency int    `default:"8" help:"The number of requests at once, from 1 to 64."`
-	NoTest      bool   `help:"Register the endpoint without a test."`
+	Kinds       []webhook.Kind `type:"webhook-kinds" required:"" placeholder:"KIND,..." help:"The kinds of events, or all."`
+	Concurrency int            `default:"8" help:"The number of requests at once, from 1 to 64."`
+	NoTest      bool           `help:"Register the endpoint without a test."`
 	operatorName
 	projectionServers
 	Key     setting.WebhookKey     `embed:""`
@@ -42,31 +40,61 @@ func (c *webhooksAddCommand) Run(ctx context.Context, streams run.Streams) error
 		return withWebhookAdvice(err)
 	}
 	return withServers(ctx, c.NATS, c.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
-		return withWebhookAdvice(c.add(ctx, pool, eventSource{js, c.Stream.Name}, candidate, streams))
+		return withWebhookAdvice(c.add(ctx, registry.New(pool, c.get()), js, candidate, streams))
 	})
 }
 
+// add tests and registers an endpoint, and prints its secret.
 func (c *webhooksAddCommand) add(
-	ctx context.Context, pool *pgxpool.Pool, source eventSource, candidate registry.Candidate, streams run.Streams,
+	ctx context.Context, r *registry.Registry, js jetstream.JetStream, candidate registry.Candidate, streams run.Streams,
 ) error {
-	if _, err := source.origin(ctx); err != nil { // before anything is registered
+	// Nothing is registered without a stream, or after a test that failed.
+	if _, err := findOrigin(ctx, js, c.Stream.Name); err != nil {
 		return err
 	}
-	r := registry.New(pool, c.get())
-	if err := c.try(ctx, r, candidate, streams); err != nil {
+	if !c.NoTest {
+		if err := try(ctx, r, candidate, streams.Err); err != nil {
+			return err
+		}
+	}
+
+	// The endpoint is stored before the stream is asked for its last message: projectors record all later ones.
+	if err := r.Register(ctx, candidate); err != nil {
 		return err
 	}
-	if err := c.register(ctx, r, source, candidate); err != nil {
-		return err
+	origin, err := findOrigin(ctx, js, c.Stream.Name)
+	if err == nil {
+		err = r.Activate(ctx, candidate.ID(), origin)
 	}
-	return c.printAdded(ctx, r, candidate, streams)
+	if err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
+		defer cancel()
+		_, removeErr := r.Remove(ctx, candidate.ID(), func(int64) {})
+		return errors.Join(err, removeErr)
+	}
+
+	// From here on it has a secret, which is printed now or never.
+	e, err := r.Show(ctx, candidate.ID())
+	if err != nil {
+		return fmt.Errorf("%w: %w\n%s", errNotShown, err, lostSecret(candidate.ID()))
+	}
+	added := addedEndpoint{e.Endpoint, candidate.Secret().Reveal()}
+	return c.printSecret(streams.Out, added, added.lines(), lostSecret(e.ID))
+}
+
+// findOrigin returns the identity, the last sequence and the number of partitions of the stream of events.
+func findOrigin(ctx context.Context, js jetstream.JetStream, name string) (registry.Origin, error) {
+	stream, err := ingest.OpenSource(ctx, js, name)
+	if err != nil {
+		return registry.Origin{}, err
+	}
+	partitions, err := stream.Partitions()
+	return registry.Origin{
+		Stream: stream.ID, Sequence: stream.CachedInfo().State.LastSeq, Partitions: partitions,
+	}, err
 }
 
 func (c *webhooksAddCommand) candidate() (registry.Candidate, error) {
-	kinds, err := parseKinds("--kinds", c.Kinds)
-	if err != nil {
-		return registry.Candidate{}, err
-	}
 	url, err := checkURL(c.Targets, c.URL)
 	if err != nil {
 		return registry.Candidate{}, err
@@ -76,7 +104,7 @@ func (c *webhooksAddCommand) candidate() (registry.Candidate, error) {
 		return registry.Candidate{}, err
 	}
 	kind, id := c.grant()
-	return registry.NewCandidate(c.Name, url, registry.Target{Kind: registry.TargetKind(kind), ID: id}, kinds, c.Concurrency, sealer)
+	return registry.NewCandidate(c.Name, url, registry.Target{Kind: registry.TargetKind(kind), ID: id}, c.Kinds, c.Concurrency, sealer)
 }
 
 // checkURL returns the canonical form of an endpoint's URL.
@@ -89,12 +117,9 @@ func checkURL(targets setting.WebhookTargets, text string) (string, error) {
 	return url, nil
 }
 
-// try has a sender send one test, unless the operator wants none.
-func (c *webhooksAddCommand) try(ctx context.Context, r *registry.Registry, candidate registry.Candidate, streams run.Streams) error {
-	if c.NoTest {
-		return nil
-	}
-	trial, err := r.TryCandidate(ctx, candidate, waiting(streams.Err))
+// try has a sender send one test.
+func try(ctx context.Context, r *registry.Registry, candidate registry.Candidate, errs io.Writer) error {
+	trial, err := r.TryCandidate(ctx, candidate, waiting(errs))
 	switch {
 	case errors.Is(err, registry.ErrNoSender):
 		return fmt.Errorf("%w, or use --no-test; nothing was registered", err)
@@ -117,62 +142,10 @@ func waiting(w io.Writer) func() {
 	}
 }
 
-// register stores the endpoint, and then asks the stream for the last message before it: the projectors record all
-// later ones.
-func (c *webhooksAddCommand) register(ctx context.Context, r *registry.Registry, source eventSource, candidate registry.Candidate) error {
-	if err := r.Register(ctx, candidate); err != nil {
-		return err
-	}
-	origin, err := source.origin(ctx)
-	if err == nil {
-		err = r.Activate(ctx, candidate.ID(), origin)
-	}
-	if err == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
-	defer cancel()
-	_, removeErr := r.Remove(ctx, candidate.ID(), func(int64) {})
-	return errors.Join(err, removeErr)
-}
-
-// eventSource is the stream of events.
-type eventSource struct {
-	js   jetstream.JetStream
-	name string
-}
-
-// origin returns the identity, the last sequence and the number of partitions of the stream.
-func (s eventSource) origin(ctx context.Context) (registry.Origin, error) {
-	stream, err := ingest.OpenSource(ctx, s.js, s.name)
-	if err != nil {
-		return registry.Origin{}, err
-	}
-	partitions, err := stream.Partitions()
-	return registry.Origin{
-		Stream: stream.ID, Sequence: stream.CachedInfo().State.LastSeq, Partitions: partitions,
-	}, err
-}
-
 // addedEndpoint is the JSON of a new endpoint.
 type addedEndpoint struct {
-	ID        uuid.UUID       `json:"id"`
-	URL       string          `json:"url"`
-	Name      string          `json:"name"`
-	Target    registry.Target `json:"grant"`
-	Kinds     []webhook.Kind  `json:"kinds"`
-	State     registry.State  `json:"state"`
-	Secret    string          `json:"secret"`
-	CreatedAt time.Time       `json:"createdAt"`
-}
-
-func (c *webhooksAddCommand) printAdded(ctx context.Context, r *registry.Registry, candidate registry.Candidate, streams run.Streams) error {
-	e, err := r.Show(ctx, candidate.ID())
-	if err != nil {
-		return fmt.Errorf("%w: %w\n%s", errNotShown, err, lostSecret(candidate.ID()))
-	}
-	added := addedEndpoint{e.ID, e.URL, e.Name, e.Target, e.Kinds, e.State, candidate.Secret().Reveal(), e.CreatedAt}
-	return c.printSecret(streams.Out, added, added.lines(), lostSecret(e.ID))
+	registry.Endpoint
+	Secret string `json:"secret"`
 }
 
 func (a addedEndpoint) lines() []string {
@@ -187,7 +160,7 @@ func (a addedEndpoint) lines() []string {
 type webhooksSetCommand struct {
 	endpointChange
 	URL         *string                `placeholder:"URL" help:"The URL to send to. What waits is sent there, too."`
-	Kinds       *string                `placeholder:"KIND,..." help:"The kinds of events, or all. What waits is sent whatever its kind is."`
+	Kinds       []webhook.Kind         `type:"webhook-kinds" placeholder:"KIND,..." help:"The kinds of events, or all. What waits is sent whatever its kind is."`
 	Concurrency *int                   `help:"The number of requests at once, from 1 to 64."`
 	Name        *string                `help:"The name."`
 	Targets     setting.WebhookTargets `embed:""`
@@ -211,13 +184,7 @@ func (c *webhooksSetCommand) changes() (changes registry.Changes, err error) {
 	if c.URL == nil && c.Kinds == nil && c.Concurrency == nil && c.Name == nil {
 		return changes, &run.UsageError{Detail: "nothing to change: use --url, --kinds, --concurrency or --name"}
 	}
-	changes.Name, changes.Concurrency = c.Name, c.Concurrency
-
-	if c.Kinds != nil {
-		if changes.Kinds, err = parseKinds("--kinds", *c.Kinds); err != nil {
-			return changes, err
-		}
-	}
+	changes.Name, changes.Concurrency, changes.Kinds = c.Name, c.Concurrency, c.Kinds
 	if c.URL != nil {
 		url, err := checkURL(c.Targets, *c.URL)
 		if err != nil {
@@ -231,23 +198,15 @@ func (c *webhooksSetCommand) changes() (changes registry.Changes, err error) {
 type webhooksTestCommand struct {
 	output
 	endpointArgument
-	Kind     string           `placeholder:"KIND" help:"Send an event of this kind with random identifiers. Default: callboard.test, without data."`
+	Kind     string           `enum:"callboard.test,${kinds}" default:"callboard.test" placeholder:"KIND" help:"Send an event of this kind with random identifiers. Default: callboard.test, without data."`
 	Postgres setting.Postgres `embed:""`
 }
 
 // Run has an endpoint tested.
 func (c *webhooksTestCommand) Run(ctx context.Context, streams run.Streams) error {
-	kind := webhook.Kind(c.Kind)
-	switch {
-	case c.Kind == "":
-		kind = webhook.Test
-	case kind != webhook.Test && !slices.Contains(webhook.Kinds(), kind):
-		return &run.UsageError{Detail: fmt.Sprintf("--kind: %q is not a kind of event: use one of %s", c.Kind, joinNames(webhook.Kinds(), ", "))}
-	}
-
 	// A test that is not answered 2xx is printed, and fails the command.
 	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
-		trial, err := r.Try(ctx, c.ID, kind, waiting(streams.Err))
+		trial, err := r.Try(ctx, c.ID, webhook.Kind(c.Kind), waiting(streams.Err))
 		if err != nil {
 			return err
 		}

@@ -57,20 +57,13 @@ type webhooksResumeCommand struct {
 // Run resumes an endpoint.
 func (c *webhooksResumeCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
-		if !c.Skip {
-			if err := r.Resume(ctx, c.ID); err != nil {
-				return err
-			}
-			return c.printState(streams, registry.Active, nil)
+		if c.Skip {
+			return c.skip(ctx, streams, registry.Active, r.SkipAndResume)
 		}
-		display := newProgress(streams.Err)
-		defer display.Close()
-		skipped, err := r.SkipAndResume(ctx, c.ID, display.Start("skipping", "deliveries", 0).Set)
-		if err != nil {
-			return withSkipped(ctx, err, skipped)
+		if err := r.Resume(ctx, c.ID); err != nil {
+			return err
 		}
-		display.Close()
-		return c.printState(streams, registry.Active, &skipped)
+		return c.printState(streams, registry.Active, nil)
 	})
 }
 
@@ -79,23 +72,27 @@ type webhooksRemoveCommand struct{ endpointChange }
 // Run removes an endpoint without asking for confirmation: its URL stays in the list.
 func (c *webhooksRemoveCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
-		display := newProgress(streams.Err)
-		defer display.Close()
-		skipped, err := r.Remove(ctx, c.ID, display.Start("skipping", "deliveries", 0).Set)
-		if err != nil {
-			return withSkipped(ctx, err, skipped)
-		}
-		display.Close()
-		return c.printState(streams, registry.Removed, &skipped)
+		return c.skip(ctx, streams, registry.Removed, r.Remove)
 	})
 }
 
-// withSkipped adds to an error how many deliveries were skipped before it.
-func withSkipped(ctx context.Context, err error, skipped int64) error {
-	if skipped == 0 {
+// skipping is work that skips what waits for an endpoint. It calls a function with the number of skipped deliveries, and
+// returns the number also with an error.
+type skipping func(ctx context.Context, endpoint uuid.UUID, skipped func(int64)) (int64, error)
+
+// skip shows the progress of a command that skips deliveries, and prints the state of the endpoint after it.
+func (c *endpointChange) skip(ctx context.Context, streams run.Streams, after registry.State, work skipping) error {
+	display := newProgress(streams.Err)
+	skipped, err := work(ctx, c.ID, func(count int64) { display.Show("skipping", "deliveries", count, 0) })
+	display.Close()
+
+	// An error says how many deliveries were skipped before it.
+	switch {
+	case err == nil:
+		return c.printState(streams, after, &skipped)
+	case skipped == 0:
 		return err
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		err = errInterrupted
 	}
 	return fmt.Errorf("%w\nDeliveries skipped before: %d. Run the command again to skip the others", err, skipped)
@@ -135,7 +132,7 @@ type webhooksDeliveriesCommand struct {
 	endpointArgument
 	State    string           `enum:",waiting,delivered,dead,skipped" default:"" placeholder:"STATE" help:"Only those in this state: waiting, delivered, dead or skipped."`
 	Since    time.Time        `type:"instant" placeholder:"TIME" help:"Only those created since then: 2026-03-02T09:30:00Z, or 24h for a day ago."`
-	Kind     string           `placeholder:"KIND" help:"Only those of this kind of event."`
+	Kind     string           `enum:",${kinds}" default:"" placeholder:"KIND" help:"Only those of this kind of event."`
 	CallSid  string           `placeholder:"SID" help:"Only those of this call."`
 	Limit    int              `type:"count" min:"1" max:"10000" default:"100" help:"The maximum number to list, up to 10000."`
 	Postgres setting.Postgres `embed:""`
@@ -149,12 +146,6 @@ type deliveryList struct {
 
 // Run lists deliveries. The note that the list was cut goes to standard error, since a program may read the list.
 func (c *webhooksDeliveriesCommand) Run(ctx context.Context, streams run.Streams) error {
-	if c.Kind != "" {
-		if _, err := parseKinds("--kind", c.Kind); err != nil {
-			return err
-		}
-	}
-
 	query := registry.Query{
 		Endpoint: c.ID, State: registry.DeliveryState(c.State), Since: c.Since, Kind: webhook.Kind(c.Kind), CallSid: c.CallSid,
 		Limit: c.Limit,
@@ -169,15 +160,6 @@ func (c *webhooksDeliveriesCommand) Run(ctx context.Context, streams run.Streams
 		}
 		return c.print(streams.Out, deliveryList{deliveries, more}, deliveriesLines(deliveries)...)
 	})
-}
-
-// parseKinds returns a usage error that names the flag.
-func parseKinds(flag, text string) ([]webhook.Kind, error) {
-	kinds, err := webhook.ParseKinds(text)
-	if err != nil {
-		return nil, &run.UsageError{Detail: flag + ": " + err.Error()}
-	}
-	return kinds, nil
 }
 
 type webhooksRedeliverCommand struct {
@@ -227,7 +209,7 @@ type webhooksReplayCommand struct {
 	endpointChange
 	Since     time.Time                `type:"instant" required:"" placeholder:"TIME" help:"The beginning of the range: 2026-03-02T09:30:00Z, or 24h for a day ago."`
 	Until     time.Time                `type:"instant" placeholder:"TIME" help:"The end of the range, exclusive. Default: now."`
-	Kinds     string                   `placeholder:"KIND,..." help:"Only these kinds of event. Default: all of the endpoint."`
+	Kinds     []webhook.Kind           `type:"webhook-kinds" placeholder:"KIND,..." help:"Only these kinds of event. Default: all of the endpoint."`
 	DryRun    bool                     `help:"Only count."`
 	Retention setting.WebhookRetention `embed:""`
 }
@@ -240,16 +222,9 @@ type replayed struct {
 
 // Run sends events again.
 func (c *webhooksReplayCommand) Run(ctx context.Context, streams run.Streams) error {
-	replay := registry.Replay{Endpoint: c.ID, Since: c.Since, Until: c.Until, Days: c.Retention.Days}
+	replay := registry.Replay{Endpoint: c.ID, Since: c.Since, Until: c.Until, Kinds: c.Kinds, Days: c.Retention.Days}
 	if c.Until.IsZero() {
 		replay.Until = time.Now()
-	}
-	if c.Kinds != "" {
-		kinds, err := parseKinds("--kinds", c.Kinds)
-		if err != nil {
-			return err
-		}
-		replay.Kinds = kinds
 	}
 
 	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {

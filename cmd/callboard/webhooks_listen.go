@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"callboard/events/webhook"
 	"callboard/internal/run"
@@ -54,37 +55,23 @@ func (c *webhooksListenCommand) Run(ctx context.Context, streams run.Streams) er
 		return err
 	}
 
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
+	listener, err := run.Listen(ctx, c.Listen)
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return err
 	}
 	started := listening{URL: "https://" + listener.Addr().String() + "/", CA: file}
 	if err := c.print(streams.Out, started, started.lines()...); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	return c.serve(ctx, streams.Out, tls.NewListener(listener, &tls.Config{
-		Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12,
-	}))
-}
 
-// serve ends when ctx ends, or with an error.
-func (c *webhooksListenCommand) serve(ctx context.Context, out io.Writer, listener net.Listener) error {
+	// Until the end of ctx.
 	server := &http.Server{
-		Handler: &hookReceiver{output: c.output, out: out, secrets: c.Secrets}, ReadTimeout: hookTimeout, WriteTimeout: hookTimeout,
-		MaxHeaderBytes: maxHookBytes, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: &hookReceiver{output: c.output, out: streams.Out, secrets: c.Secrets}, ReadTimeout: hookTimeout, WriteTimeout: hookTimeout,
+		MaxHeaderBytes: maxHookBytes,
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
-	select {
-	case err := <-ended:
-		return fmt.Errorf("receive webhooks: %w", err)
-	case <-ctx.Done():
-		err := server.Close()
-		if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
-			err = errors.Join(err, served)
-		}
-		return err
-	}
+	return run.Serve(ctx, tls.NewListener(listener, &tls.Config{
+		Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12,
+	}), server, zerolog.Nop())
 }
 
 // listening is the first line of JSON.
@@ -155,7 +142,7 @@ func (h *hookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (r received) line() string {
-	parts := []string{milliInstant(r.At)}
+	parts := []string{instant(r.At)}
 	switch {
 	case r.Refused != "":
 		parts = append(parts, "refused ("+printable(r.Refused)+")")

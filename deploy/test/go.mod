@@ -100,7 +100,6 @@ require (
 	github.com/sirupsen/logrus v1.10.2 // indirect
 	github.com/swaggest/swgui v1.8.5 // indirect
 	github.com/tinylib/msgp v1.6.4 // indirect
-	github.com/vbauerster/mpb/v8 v8.9.3 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/xhit/go-str2duration/v2 v2.1.0 // indirect
 	github.com/xi2/xz v0.0.0-20171230120015-48954b6210f8 // indirect

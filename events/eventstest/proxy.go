@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Proxy is a TCP proxy in front of a server that can stop forwarding while its connections stay open, or lose what one side sends. It
+// Proxy is a TCP proxy in front of a server that can stop forwarding while its connections stay open, or lose what the server sends. It
 // is closed when the test ends.
 type Proxy struct {
 	ctx         context.Context //nolint:containedctx // the test's
@@ -18,8 +18,7 @@ type Proxy struct {
 	connections atomic.Int32
 	goroutines  sync.WaitGroup
 
-	// Whether what clients and the server send is lost.
-	losingRequests, losingReplies atomic.Bool
+	losingReplies atomic.Bool // whether what the server sends is lost
 
 	// A write can wait for another connection's, so forwarders exclude only Pause.
 	forwarding sync.RWMutex
@@ -55,11 +54,14 @@ func (p *Proxy) Pause() (resume func()) {
 	return sync.OnceFunc(p.forwarding.Unlock)
 }
 
-// LoseRequests loses what clients send until restore is called, which breaks their connections.
-func (p *Proxy) LoseRequests() (restore func()) { return p.lose(&p.losingRequests) }
-
 // LoseReplies loses what the server sends until restore is called, which breaks the connections.
-func (p *Proxy) LoseReplies() (restore func()) { return p.lose(&p.losingReplies) }
+func (p *Proxy) LoseReplies() (restore func()) {
+	p.losingReplies.Store(true)
+	return sync.OnceFunc(func() {
+		p.closeConnections()
+		p.losingReplies.Store(false)
+	})
+}
 
 // MoveTo closes all connections. Later ones are made to the server at another URL.
 func (p *Proxy) MoveTo(url string) {
@@ -70,14 +72,6 @@ func (p *Proxy) MoveTo(url string) {
 }
 
 func address(url string) string { return strings.TrimPrefix(url, "nats://") }
-
-func (p *Proxy) lose(losing *atomic.Bool) (restore func()) {
-	losing.Store(true)
-	return sync.OnceFunc(func() {
-		p.closeConnections()
-		losing.Store(false)
-	})
-}
 
 func (p *Proxy) accept() {
 	for {
@@ -97,8 +91,8 @@ func (p *Proxy) accept() {
 			return
 		}
 		p.connections.Add(1)
-		p.goroutines.Go(func() { p.forward(server, client, &p.losingRequests) })
-		p.goroutines.Go(func() { p.forward(client, server, &p.losingReplies) })
+		p.goroutines.Go(func() { p.forward(server, client, false) })
+		p.goroutines.Go(func() { p.forward(client, server, true) })
 	}
 }
 
@@ -114,13 +108,14 @@ func (p *Proxy) keep(client, server net.Conn) bool {
 	return true
 }
 
-func (p *Proxy) forward(to io.WriteCloser, from io.Reader, losing *atomic.Bool) {
+// forward forwards what one side sends, until it ends.
+func (p *Proxy) forward(to io.WriteCloser, from io.Reader, replies bool) {
 	defer func() { _ = to.Close() }()
 	buffer := make([]byte, 1<<10)
 	for {
 		n, err := from.Read(buffer)
 		p.forwarding.RLock()
-		if err == nil && !losing.Load() {
+		if err == nil && !(replies && p.losingReplies.Load()) {
 			_, err = to.Write(buffer[:n])
 		}
 		p.forwarding.RUnlock()

@@ -193,39 +193,18 @@ func JetStream(tb testing.TB, url string) jetstream.JetStream {
 // settings of production.
 func CreateStream(tb testing.TB, js jetstream.JetStream, partitions int) jetstream.Stream {
 	tb.Helper()
-	return CreateReplicatedStream(tb, js, partitions, 1)
-}
-
-// CreateReplicatedStream is [CreateStream] with replicas of stream and bucket on several servers.
-func CreateReplicatedStream(tb testing.TB, js jetstream.JetStream, partitions, replicas int) jetstream.Stream {
-	tb.Helper()
 	ctx := context.Background() // each request has the client's limit
-	var stream jetstream.Stream
-	create := func(what string, request func() error) {
-		tb.Helper()
-		var err error
-		Eventually(tb, what+" is created", func() bool {
-			err = request()
-			return err == nil || replicas == 1 // the servers of a cluster may not know each other yet, or elect a leader
-		})
-		if err != nil {
-			tb.Fatalf("%s: %v", what, err)
+	stream, err := js.CreateStream(ctx, events.StreamConfig(events.StreamName, partitions, 1))
+	if err == nil {
+		_, err = js.CreateObjectStore(ctx, events.BucketConfig(1))
+	}
+	for _, config := range []jetstream.StreamConfig{events.KeyStreamConfig(1), events.AuditStreamConfig(1)} {
+		if err == nil {
+			_, err = js.CreateStream(ctx, config)
 		}
 	}
-	config := events.StreamConfig(events.StreamName, partitions, replicas)
-	create("the stream", func() (err error) {
-		stream, err = js.CreateStream(ctx, config)
-		return err
-	})
-	create("the bucket", func() error {
-		_, err := js.CreateObjectStore(ctx, events.BucketConfig(replicas))
-		return err
-	})
-	for _, config := range []jetstream.StreamConfig{events.KeyStreamConfig(replicas), events.AuditStreamConfig(replicas)} {
-		create("stream "+config.Name, func() error {
-			_, err := js.CreateStream(ctx, config)
-			return err
-		})
+	if err != nil {
+		tb.Fatalf("streams: %v", err)
 	}
 	return stream
 }

@@ -65,37 +65,32 @@ func (s *story) wait(median events.Time) { s.now = min(s.now+s.around(median), s
 
 func (s *story) publish(e events.Event) { s.queue.add(s.now, e) }
 
-func (s *story) publishCall() {
-	s.Version++
-	state := s.Call
-	s.publish(events.Changed(&state))
+// publishNext publishes the next version of a state. Later changes do not reach it.
+func publishNext[T any, P interface {
+	*T
+	events.State
+}](s *story, state P, version *int64) {
+	*version++
+	now := *state
+	s.publish(events.Changed(P(&now)))
 }
 
-func (s *story) publishVoicemail() {
-	s.voicemail.Version++
-	state := *s.voicemail
-	s.publish(events.Changed(&state))
-}
+func (s *story) publishCall()      { publishNext(s, &s.Call, &s.Version) }
+func (s *story) publishVoicemail() { publishNext(s, s.voicemail, &s.voicemail.Version) }
 
 func (s *story) publishRecording(status string) {
-	s.recording.Version++
 	s.recording.Status = status
-	state := s.recording
-	s.publish(events.Changed(&state))
+	publishNext(s, &s.recording, &s.recording.Version)
 }
 
 func (s *story) publishTranscript(status string) {
-	s.transcript.Version++
 	s.transcript.Status = status
-	state := s.transcript
-	s.publish(events.Changed(&state))
+	publishNext(s, &s.transcript, &s.transcript.Version)
 }
 
 func (s *story) publishAnalysis(status string) {
-	s.analysis.Version++
 	s.analysis.Status = status
-	state := s.analysis
-	s.publish(events.Changed(&state))
+	publishNext(s, &s.analysis, &s.analysis.Version)
 }
 
 // publishDeleted publishes the deletion of an entity in its last state.

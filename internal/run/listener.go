@@ -8,11 +8,12 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/net/netutil"
 )
 
 // shutdownTimeout is how long requests may run after the server is asked to stop. It is longer than any response takes,
@@ -72,53 +73,33 @@ func (w debugWriter) Write(line []byte) (int, error) {
 // several megabytes for each connection. A client that reads slowly would not be noticed until it is full.
 const writeBuffer = 256 << 10
 
-// ConnectionLimit is a listener with a limit of connections at once. Further ones wait in the kernel until others
-// close.
-type ConnectionLimit struct {
-	net.Listener
-	places chan struct{}
-	closed chan struct{}
-	close  func() error
-}
-
-// LimitConnections returns a listener for the server, which must not have a ConnState hook.
-func LimitConnections(listener net.Listener, server *http.Server, connections int) *ConnectionLimit {
-	l := &ConnectionLimit{Listener: listener, places: make(chan struct{}, connections), closed: make(chan struct{})}
-	l.close = sync.OnceValue(func() error {
-		close(l.closed)
-		return listener.Close()
-	})
+// LimitConnections returns a listener for the server with a limit of connections at once, and how many there are now.
+// Further ones wait in the kernel until others close. The server must not have a ConnState hook.
+func LimitConnections(listener net.Listener, server *http.Server, connections int) (limited net.Listener, open *atomic.Int64) {
+	open = new(atomic.Int64)
 	server.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateClosed || state == http.StateHijacked {
-			<-l.places
+		switch state {
+		case http.StateNew:
+			open.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			open.Add(-1)
+		case http.StateActive, http.StateIdle:
 		}
 	}
-	return l
+	return netutil.LimitListener(smallBuffers{listener}, connections), open
 }
 
-// Connections returns how many connections there are.
-func (l *ConnectionLimit) Connections() int { return len(l.places) }
+// smallBuffers is a listener of connections with small write buffers.
+type smallBuffers struct{ net.Listener }
 
 // Accept implements [net.Listener].
-func (l *ConnectionLimit) Accept() (net.Conn, error) {
-	select {
-	case l.places <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
+func (l smallBuffers) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
-	if err != nil {
-		<-l.places
-		return nil, err
-	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetWriteBuffer(writeBuffer) // fails only if the connection is closed
 	}
-	return conn, nil
+	return conn, err
 }
-
-// Close implements [net.Listener].
-func (l *ConnectionLimit) Close() error { return l.close() }
 
 // Drain returns an actor that keeps the actors below it running for a time after running has ended. In this time
 // clients and load balancers notice that the program is not ready, while it still answers. A program that stops for

@@ -91,7 +91,7 @@ func TestLimitConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "answered") })}
-	limited := run.LimitConnections(listener, server, 2)
+	limited, open := run.LimitConnections(listener, server, 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- run.Serve(ctx, limited, server, zerolog.Nop()) }()
@@ -104,7 +104,7 @@ func TestLimitConnections(t *testing.T) {
 		return conn
 	}
 	idle := []net.Conn{dial(), dial()}
-	eventstest.Eventually(t, "two connections", func() bool { return limited.Connections() == 2 })
+	eventstest.Eventually(t, "two connections", func() bool { return open.Load() == 2 })
 	third := dial()
 	if _, err := third.Write([]byte("GET / HTTP/1.0\r\n\r\n")); err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestLimitConnections(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("Serve: error = %v, want none", err)
 	}
-	eventstest.Eventually(t, "no connection", func() bool { return limited.Connections() == 0 })
+	eventstest.Eventually(t, "no connection", func() bool { return open.Load() == 0 })
 }
 
 // An actor below the drain runs for the drain's time after the program was asked to stop.

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
-	"github.com/vbauerster/mpb/v8/cwriter"
 
 	"callboard/internal/run/setting"
 )
@@ -127,14 +127,10 @@ func Console(w io.Writer) zerolog.ConsoleWriter {
 	return zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: !HasColors(w)}
 }
 
-// IsTerminal reports whether w is a terminal that can move its cursor. It has a size, and TERM is not dumb.
+// IsTerminal reports whether w is a terminal that can move its cursor: TERM is not dumb.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" || !cwriter.IsTerminal(int(f.Fd())) {
-		return false
-	}
-	width, _, err := cwriter.GetSize(int(f.Fd()))
-	return err == nil && width > 0
+	return ok && os.Getenv("TERM") != "dumb" && isatty.IsTerminal(f.Fd())
 }
 
 // HasColors reports whether w shows colors: it is a terminal, and NO_COLOR is not set (no-color.org).

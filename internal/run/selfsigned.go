@@ -35,6 +35,7 @@ func LoadCertificate(file, host string, now time.Time) (tls.Certificate, error) 
 	return certificate, nil
 }
 
+// createCertificate signs a certificate with its own key, and stores both.
 func createCertificate(file, host string, now time.Time) (tls.Certificate, error) {
 	certificate, err := signCertificate(host, now)
 	if err != nil {
@@ -44,13 +45,10 @@ func createCertificate(file, host string, now time.Time) (tls.Certificate, error
 	if err != nil {
 		return certificate, err
 	}
-	content := append(CertificatePEM(certificate), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...)
+	content := append(
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...)
 	return certificate, os.WriteFile(file, content, 0o600)
-}
-
-// CertificatePEM returns the certificate without its key, in PEM.
-func CertificatePEM(certificate tls.Certificate) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]})
 }
 
 func signCertificate(host string, now time.Time) (tls.Certificate, error) {

@@ -21,9 +21,8 @@ type ServerSettings struct {
 // Server is what every program that serves needs to run.
 type Server struct {
 	NATS     connection.NATSConfig
-	Postgres setting.URL       // the primary
-	Session  map[string]string // additional settings of the database sessions
-	Admin    net.Listener      // the program closes it
+	Postgres setting.URL  // the primary
+	Admin    net.Listener // the program closes it
 	Log      zerolog.Logger
 }
 
@@ -42,7 +41,6 @@ func (s ServerSettings) Open(ctx context.Context, name string, public net.Listen
 	}
 	started.Stringer("admin", admin.Addr()).Stringer("nats", s.NATS.URL).Stringer("postgres", s.Postgres.URL).Msg(name + " started")
 
-	nats := connection.ConfigureNATS(s.NATS, "callboard-"+name)
-	nats.RetryConnect, nats.Log = true, log
+	nats := connection.NATSConfig{NATS: s.NATS, Name: "callboard-" + name, RetryConnect: true, Log: log}
 	return Server{NATS: nats, Postgres: s.Postgres.URL, Admin: admin, Log: log}, nil
 }

@@ -3,7 +3,6 @@ package runprojector
 import (
 	"cmp"
 	"context"
-	"maps"
 	"runtime"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -40,10 +39,10 @@ func (c Config) openPools(ctx context.Context, registry prometheus.Registerer) (
 		size    int
 		session map[string]string
 	}{
-		{&p.batches, "projector", "projector", cmp.Or(c.Connections, batchConnections()), session(c.Session)},
-		{&p.control, "projector-control", "control", controlConnections, session(c.Session)},
-		{&p.audit, "projector-audit", "audit", auditConnections, session(c.Session)},
-		{&p.console, "projector-console", "console", consoleConnections, consoleSession(c.Session)},
+		{&p.batches, "projector", "projector", cmp.Or(c.Connections, batchConnections()), session()},
+		{&p.control, "projector-control", "control", controlConnections, session()},
+		{&p.audit, "projector-audit", "audit", auditConnections, session()},
+		{&p.console, "projector-console", "console", consoleConnections, consoleSession()},
 	} {
 		var err error
 		*open.pool, err = connection.NewPool(ctx, connection.PostgresConfig{
@@ -68,17 +67,12 @@ func (p *pools) close() {
 }
 
 // session returns settings with the live generation in the search path.
-func session(additional map[string]string) map[string]string {
+func session() map[string]string {
 	settings := connection.KeepAlive()
 	settings["search_path"] = "projection"
-	maps.Copy(settings, additional)
 	return settings
 }
 
 // consoleSession returns the settings of the console's own connection. A report that takes longer than the console
 // waits ends in the server, too.
-func consoleSession(additional map[string]string) map[string]string {
-	settings := map[string]string{"statement_timeout": "5s"}
-	maps.Copy(settings, additional)
-	return settings
-}
+func consoleSession() map[string]string { return map[string]string{"statement_timeout": "5s"} }

@@ -27,7 +27,7 @@ func config(t *testing.T, server *eventstest.Server, database *schematest.Databa
 	t.Helper()
 	return runprojector.Config{
 		Server: run.Server{
-			NATS:     connection.NATSConfig{URL: eventstest.Parsed(t, setting.NewNATSURL, server.URL()), Log: zerolog.Nop()},
+			NATS:     connection.NATSConfig{NATS: setting.NATS{URL: eventstest.Parsed(t, setting.NewNATSURL, server.URL())}, Log: zerolog.Nop()},
 			Postgres: eventstest.Parsed(t, setting.NewPostgresURL, database.RoleURL("callboard_projector")),
 			Admin:    eventstest.Listen(t), Log: zerolog.Nop(),
 		},

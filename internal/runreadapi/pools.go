@@ -34,7 +34,7 @@ func openPools(ctx context.Context, c Config, metrics prometheus.Registerer) (*p
 	connection.CheckTLS(c.Log, c.Postgres, c.Replica)
 	p := &pools{replica: c.Replica.Reveal() != ""}
 	primary := connection.PostgresConfig{
-		URL: c.Postgres, Program: "reader", ReadWrite: true, Settings: connection.ReaderSettings(c.Session), Log: c.Log,
+		URL: c.Postgres, Program: "reader", ReadWrite: true, Settings: connection.ReaderSettings(), Log: c.Log,
 		AfterConnect: schema.PlanEachTime, Metrics: metrics,
 	}
 	read := primary

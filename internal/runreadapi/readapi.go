@@ -33,7 +33,7 @@ type Settings struct {
 	CursorKey       setting.Secret `type:"cursor-key" setting:"" secret:"" missing:"set it to 32 random bytes in base64, the same for all readers; generate them with 'openssl rand -base64 32'" placeholder:"BASE64" help:"The secret that encrypts cursors and links to audio, the same for all readers. Do not put it on the command line."`
 	Audio           audio.Location `type:"audio-url" name:"audio-url" setting:"" missing:"set it to the bucket or directory of the recordings' audio, such as s3://bucket?region=name or file:///directory" placeholder:"URL" help:"The place of the recordings' audio: s3://bucket/prefix?endpoint=https://host&region=name&style=path, or file:///directory, which the reader serves itself."`
 	TrustedProxies  []netip.Prefix `type:"networks" setting:"" placeholder:"CIDR,..." help:"The networks whose X-Forwarded-For headers are trusted."`
-	CoverageMaxAge  time.Duration  `name:"coverage-max-age" setting:"" min:"1s" zero:"any age" default:"1h" placeholder:"DURATION" help:"How far the watermark that decides the coverage of a group or an organization may be behind. Keys of one that is further behind are answered 503. 0: no limit. Keys of one phone system are not affected."`
+	CoverageMaxAge  time.Duration  `name:"coverage-max-age" setting:"" min:"0s" default:"1h" placeholder:"DURATION" help:"How far the watermark that decides the coverage of a group or an organization may be behind. Keys of one that is further behind are answered 503. 0: no limit. Keys of one phone system are not affected."`
 	Drain           time.Duration  `setting:"" min:"0s" max:"10m" default:"0s" example:"10s" placeholder:"DURATION" help:"For how long the reader answers requests after it was asked to stop, while /readyz says that it is not ready. The time that a load balancer needs to notice."`
 	Premium         int            `type:"count" name:"premium-per-minute" setting:"" min:"1" max:"2147483647" default:"600" help:"The number of requests per minute of a key of the premium tier."`
 }
@@ -128,10 +128,10 @@ func Run(ctx context.Context, c Config) error {
 
 	// The public listener bounds connections of clients that have sent no key yet.
 	server := publicServer()
-	public := run.LimitConnections(c.Public, server, maxConnections)
+	public, open := run.LimitConnections(c.Public, server, maxConnections)
 	if err := registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "callboard_readapi_connections", Help: "Open connections of clients; further ones wait while there are 4096.",
-	}, func() float64 { return float64(public.Connections()) })); err != nil {
+	}, func() float64 { return float64(open.Load()) })); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
 

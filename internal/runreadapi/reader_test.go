@@ -44,7 +44,7 @@ func config(tb testing.TB, server *eventstest.Server, url string) runreadapi.Con
 	}
 	return runreadapi.Config{
 		Server: run.Server{
-			NATS:     connection.NATSConfig{URL: natsURL, RetryConnect: true, Log: zerolog.Nop()},
+			NATS:     connection.NATSConfig{NATS: setting.NATS{URL: natsURL}, RetryConnect: true, Log: zerolog.Nop()},
 			Postgres: primary, Admin: eventstest.Listen(tb), Log: zerolog.Nop(),
 		},
 		Public: eventstest.Listen(tb), Peppers: []access.Pepper{pepper},

@@ -85,7 +85,7 @@ func Run(ctx context.Context, c Config) error {
 	registry := run.NewRegistry()
 	connection.CheckTLS(c.Log, append([]setting.URL{c.Postgres}, c.ReadURLs...)...)
 	pool, err := connection.NewPool(ctx, connection.PostgresConfig{
-		URL: c.Postgres, Program: "webhooks", Pool: "webhooks", Connections: connections, ReadWrite: true, Settings: session(c.Session),
+		URL: c.Postgres, Program: "webhooks", Pool: "webhooks", Connections: connections, ReadWrite: true, Settings: session(),
 		Log: c.Log, Metrics: registry,
 	})
 	if err != nil {
@@ -144,12 +144,11 @@ func readRoots(file string) (*x509.CertPool, error) {
 
 // session returns settings that make every plan use the indexes, also of tables whose statistics are old: deliveries
 // come and go. A sender that is frozen in a transaction loses its row locks before its leases end.
-func session(additional map[string]string) map[string]string {
+func session() map[string]string {
 	settings := connection.KeepAlive()
 	maps.Copy(settings, map[string]string{
 		"enable_seqscan": "off", "enable_bitmapscan": "off", "jit": "off", "idle_in_transaction_session_timeout": "5s",
 	})
-	maps.Copy(settings, additional)
 	return settings
 }
 
@@ -175,7 +174,6 @@ func (c Config) readers() ([]*pgx.ConnConfig, error) {
 		}
 		maps.Copy(list[i].RuntimeParams, schema.SessionSettings())
 		list[i].RuntimeParams["application_name"] = "webhooks-gate"
-		maps.Copy(list[i].RuntimeParams, c.Session)
 	}
 	return list, nil
 }

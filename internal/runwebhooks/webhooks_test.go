@@ -30,7 +30,7 @@ func TestRun(t *testing.T) {
 	server.Stop()
 	database := schematest.New(t)
 	c := config(t, database)
-	c.NATS = connection.NATSConfig{URL: eventstest.Parsed(t, setting.NewNATSURL, server.URL()), RetryConnect: true, Log: zerolog.Nop()}
+	c.NATS = connection.NATSConfig{NATS: setting.NATS{URL: eventstest.Parsed(t, setting.NewNATSURL, server.URL())}, RetryConnect: true, Log: zerolog.Nop()}
 	c.ReadURLs = []setting.URL{eventstest.Parsed(t, setting.NewPostgresURL, database.RoleURL("callboard_webhooks"))}
 	stop := eventstest.Run(t, func(ctx context.Context) error { return runwebhooks.Run(ctx, c) })
 	eventstest.Eventually(t, "/readyz with status 200", func() bool {

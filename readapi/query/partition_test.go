@@ -2,7 +2,6 @@ package query
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,8 +18,7 @@ func TestSQL_TouchesOnePartition(t *testing.T) {
 	schematest.NeedOneServer(t, "it divides the tables of one server")
 	t.Parallel()
 	database := schematest.New(t)
-	database.PartitionByHash(t)
-	want := database.HashPartition(t, 0)
+	database.DivideByPartition(t)
 	conn := connect(t, database)
 	all := statements(t)
 	// The phone systems of an organization or a group are in any partition, and the metrics are about all of them.
@@ -29,8 +27,8 @@ func TestSQL_TouchesOnePartition(t *testing.T) {
 	}
 	for name, s := range all {
 		plan := explain(t, conn, s)
-		if got, scans := schematest.ScannedPartitions(plan); scans == 0 || !slices.Equal(got, []string{want}) {
-			t.Errorf("%s: hash partitions scanned = %v, want %s\n%s", name, got, want, plan)
+		if got := schematest.ScannedPartitions(plan); strings.Trim(strings.Join(got, ""), "0") != "" || len(got) == 0 {
+			t.Errorf("%s: partitions scanned = %v, want 0\n%s", name, got, plan)
 		}
 	}
 }

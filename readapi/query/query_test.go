@@ -204,7 +204,7 @@ func TestList_UnknownFilter(t *testing.T) {
 // connect opens a connection with the role and the settings of a reader.
 func connect(t *testing.T, database *schematest.Database) *pgx.Conn {
 	t.Helper()
-	conn := database.Connect(t, "callboard_reader", connection.ReaderSettings(nil))
+	conn := database.Connect(t, "callboard_reader", connection.ReaderSettings())
 	if err := schema.PlanEachTime(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,11 @@ type account struct {
 // serverAccount is this process's user, or an unprivileged one if that is root, because PostgreSQL refuses to run as
 // root.
 func serverAccount() (account, error) {
-	if uid := os.Geteuid(); uid != 0 {
+	uid := os.Geteuid()
+	if uid < 0 {
+		return account{}, errors.New("a private PostgreSQL server runs on Linux, macOS and BSD only: use an existing server")
+	}
+	if uid != 0 {
 		return account{name: "user " + strconv.Itoa(uid), uid: uid, gid: os.Getegid()}, nil
 	}
 	for _, name := range []string{"postgres", "nobody"} {

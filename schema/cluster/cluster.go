@@ -98,7 +98,7 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 	}
 	c := &Cluster{config: config, folder: f}
 	if err := c.start(ctx, user); err != nil {
-		return nil, errors.Join(err, f.close())
+		return nil, errors.Join(err, f.unlock())
 	}
 	return c, nil
 }
@@ -190,7 +190,7 @@ func (c *Cluster) Stop() error {
 		return nil
 	}
 	c.stopped = true
-	return errors.Join(c.server.stop(), c.reserved.Close(), c.folder.close())
+	return errors.Join(c.server.stop(), c.reserved.Close(), c.folder.unlock())
 }
 
 // Kill ends the server at once, as a crash does, and waits for its end. It is for fault tests: Restart starts the

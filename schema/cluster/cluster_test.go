@@ -229,12 +229,12 @@ func TestServerOfKilledParent(t *testing.T) {
 	t.Parallel()
 	dir := newFolder(t)
 	first := start(t, dir)
-	if err := first.folder.close(); err != nil {
+	if err := first.folder.unlock(); err != nil {
 		t.Fatal(err)
 	}
 	second := start(t, dir)
 	<-first.Done()
-	if err := second.folder.close(); err != nil {
+	if err := second.folder.unlock(); err != nil {
 		t.Fatal(err)
 	}
 	if err := Remove(dir); err != nil {

@@ -16,8 +16,8 @@ import (
 
 // folder is a cluster's folder, locked by this process.
 type folder struct {
-	path string // absolute and without links
-	lock *os.File
+	path   string // absolute and without links
+	unlock func() error
 }
 
 func (f *folder) data() string     { return filepath.Join(f.path, "data") }
@@ -61,14 +61,11 @@ func lockFolder(path string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := os.Open(path)
+	release, err := Lock(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("data folder %s: %w", path, err)
 	}
-	f := &folder{path: path, lock: lock}
-	if err := tryLock(lock); err != nil {
-		return nil, errors.Join(fmt.Errorf("data folder %s: %w", path, err), lock.Close())
-	}
+	f := &folder{path: path, unlock: release}
 
 	// Files that no cluster has mean that the folder is something else.
 	entries, err := os.ReadDir(path)
@@ -79,14 +76,26 @@ func lockFolder(path string) (*folder, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.close())
+		return nil, errors.Join(err, f.unlock())
 	}
 	return f, nil
 }
 
-// close unlocks the folder. To close the file is not enough: a child that another goroutine is just starting has a copy
-// of it until it runs its program.
-func (f *folder) close() error { return errors.Join(unlock(f.lock), f.lock.Close()) }
+// Lock locks an existing folder for this process until release is called. It returns [ErrInUse] if the folder is
+// locked. Other systems than Unix lock nothing.
+func Lock(path string) (release func() error, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := tryLock(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+
+	// To close the file is not enough: a child that another goroutine is just starting has a copy of it until it runs
+	// its program.
+	return func() error { return errors.Join(unlock(f), f.Close()) }, nil
+}
 
 // lockLog opens and locks the log for a new server. It ends a server that has the lock: its parent was killed, because
 // the caller holds the lock of the folder.
@@ -132,5 +141,5 @@ func Remove(dataDir string) error {
 	if err == nil {
 		err = errors.Join(log.Close(), os.RemoveAll(f.path), os.RemoveAll(dataDir))
 	}
-	return errors.Join(err, f.close())
+	return errors.Join(err, f.unlock())
 }

@@ -20,8 +20,9 @@ import (
 
 // Database is one test's database. It is dropped when the test ends.
 type Database struct {
-	server *server
-	name   string
+	cluster  *cluster.Cluster
+	name     string
+	password string // of every role
 }
 
 // New creates a database with callboard's schema. The test fails if no PostgreSQL is available.
@@ -37,21 +38,16 @@ func NewEmpty(tb testing.TB) *Database {
 }
 
 // NewWithSettings creates a database with callboard's schema on a separate server, which has the settings and ends with
-// the test.
+// the test. It is never distributed.
 func NewWithSettings(tb testing.TB, settings map[string]string) *Database {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)
-	defer cancel()
-	s, err := start(ctx, settings)
-	if err != nil {
-		tb.Fatalf("PostgreSQL: %v", err)
+	all := defaultSettings()
+	maps.Copy(all, settings)
+	d := &Database{cluster: NewCluster(tb, all), name: "test", password: rand.Text()}
+	if err := CreateDatabase(tb.Context(), d.cluster, nil, d.name, "", d.password); err != nil {
+		tb.Fatalf("database: %v", err)
 	}
-	tb.Cleanup(func() {
-		if err := s.stop(); err != nil {
-			tb.Errorf("PostgreSQL: %v", err)
-		}
-	})
-	return s.create(tb, template)
+	return d
 }
 
 func create(tb testing.TB, template string) *Database {
@@ -60,15 +56,10 @@ func create(tb testing.TB, template string) *Database {
 	if err != nil {
 		tb.Fatalf("PostgreSQL: %v", err)
 	}
-	return s.create(tb, template)
-}
-
-func (s *server) create(tb testing.TB, template string) *Database {
-	tb.Helper()
-	d := &Database{server: s, name: "test_" + strings.ToLower(rand.Text())}
+	d := &Database{cluster: s.cluster, password: s.password, name: "test_" + strings.ToLower(rand.Text())}
 	sql := "create database " + d.name + " template " + template + s.strategy
+
 	// A session that has just ended, or autovacuum, may use the template. PostgreSQL waits five seconds for it.
-	var err error
 	for deadline := time.Now().Add(startTimeout); ; {
 		if _, err = s.admin.Exec(tb.Context(), sql); !schema.HasCode(err, pgerrcode.ObjectInUse) || time.Now().After(deadline) {
 			break
@@ -107,15 +98,15 @@ func CreateDatabase(ctx context.Context, server *cluster.Cluster, workers *Worke
 }
 
 // URL connects as the superuser.
-func (d *Database) URL() string { return d.server.cluster.URL(d.name) }
+func (d *Database) URL() string { return d.cluster.URL(d.name) }
 
 // RoleURL connects as one of the schema's roles.
 func (d *Database) RoleURL(role string) string {
-	return d.server.cluster.UserURL(role, d.server.password, d.name)
+	return d.cluster.UserURL(role, d.password, d.name)
 }
 
-// Cluster is the server that all tests of the process share. Fault tests that stop it must start it again.
-func (d *Database) Cluster() *cluster.Cluster { return d.server.cluster }
+// Cluster is the server. Fault tests that stop one that all tests of the process share must start it again.
+func (d *Database) Cluster() *cluster.Cluster { return d.cluster }
 
 // Pool returns a pool of superuser connections. It is closed when the test ends.
 func (d *Database) Pool(tb testing.TB) *pgxpool.Pool {

@@ -141,12 +141,3 @@ func missing(rows, others []string) []string {
 	}
 	return list
 }
-
-// RowCount is the number of rows in all tables.
-func (t Tables) RowCount() int {
-	n := 0
-	for _, rows := range t {
-		n += len(rows)
-	}
-	return n
-}

@@ -10,7 +10,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,18 +61,15 @@ var process struct {
 // also runs the checks, for leaked goroutines for example.
 func Run(m *testing.M, checks ...func() error) {
 	code := m.Run()
-	if err := Stop(); err != nil {
+	err := Stop()
+	for _, check := range checks {
+		if code == 0 && err == nil {
+			err = check()
+		}
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
-	}
-	for _, check := range checks {
-		if code != 0 {
-			break
-		}
-		if err := check(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
 	}
 	os.Exit(code)
 }
@@ -99,18 +95,21 @@ func sharedServer() (*server, error) {
 	process.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 		defer cancel()
-		process.server, process.err = start(ctx, nil)
+		process.server, process.err = start(ctx)
 	})
 	return process.server, process.err
 }
 
-// start starts a server. The settings override this package's.
-func start(ctx context.Context, settings map[string]string) (*server, error) {
+// defaultSettings are the settings of every server.
+func defaultSettings() map[string]string {
+	return map[string]string{"max_connections": "200", "max_wal_size": "1GB"}
+}
+
+// start starts a server.
+func start(ctx context.Context) (*server, error) {
 	base := baseDir()
 	removeAbandoned(base)
 	s := &server{dir: filepath.Join(base, folderPrefix+strings.ToLower(rand.Text())), password: rand.Text()}
-	all := map[string]string{"max_connections": "200", "max_wal_size": "1GB"}
-	maps.Copy(all, settings)
 
 	// On nodes, the server is their coordinator.
 	workers := 0
@@ -118,7 +117,7 @@ func start(ctx context.Context, settings map[string]string) (*server, error) {
 		workers = WorkerCount
 	}
 	var err error
-	config := cluster.Config{DataDir: s.dir, Password: s.password, Settings: all}
+	config := cluster.Config{DataDir: s.dir, Password: s.password, Settings: defaultSettings()}
 	if s.cluster, s.workers, err = StartServers(ctx, config, workers); err != nil {
 		return nil, errors.Join(err, cluster.Remove(s.dir))
 	}

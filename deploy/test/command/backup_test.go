@@ -335,7 +335,7 @@ func checkStreamsOnly(t *testing.T, f backupFixture, path string, want int64) {
 	t.Helper()
 	g := f.replacement(t)
 	g.database, g.pool = f.database, f.pool
-	g.expect(0, `Stream PHONES: restored up to \d+\.\n(.*\n)*The database was left as it is`, "restore", path, "--streams-only", "--replicas", "1")
+	g.expect(0, `\nPHONES +true +\d+\n(.*\n)*The database was left as it is`, "restore", path, "--streams-only", "--replicas", "1")
 	if got := g.lastSequence(); got != want {
 		t.Errorf("last sequence = %d, want %d", got, want)
 	}
@@ -368,7 +368,7 @@ func TestRestore_EndsKeysOfTheJournal(t *testing.T) {
 	f.pool = f.database.Pool(t)
 	out := succeed(t, f.owner(), "", "restore", backups[0], "--accept-revoked")
 	for _, want := range []string{
-		"Key " + revoked.ID + " revoked: revoked again, as of ", "Key " + rolled.ID + " rolled: ends again at ", "work again, except for those above",
+		"Keys that are ended again:\n", "\n" + revoked.ID + "  revoked  20", "\n" + rolled.ID + "  rolled   -  ", "work again, except for those above",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("restore: output = %s, want it to contain %q", out, want)

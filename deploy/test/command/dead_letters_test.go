@@ -104,9 +104,9 @@ func (f deadLettersFixture) storeTranscript() {
 // JSON, and a message of the audit stream.
 func TestDeadLetters(t *testing.T) {
 	f := deadLettersFixture{newFleet(t)}
-	f.expect(0, `^No open dead letters\.\n$`, "list")
-	f.expect(0, `^No dead letters\.\n$`, "list", "--all")
-	f.expect(0, `^No open dead letters\.\n$`, "retry", "--all")
+	f.expect(0, `^None\.\n\n0 open, of which 0 waiting for a retry\.\n$`, "list")
+	f.expect(0, `^None\.\n`, "list", "--all")
+	f.expect(0, `^No dead letters\.\n$`, "retry", "--all")
 	projector := f.startProjector()
 	succeed(t, f.operator(), fixtureLines(), "publish", "-")
 	const calls = "phones." + systemID + ".call"
@@ -128,8 +128,8 @@ func TestDeadLetters(t *testing.T) {
 
 func checkDeadLettersListed(t *testing.T, f deadLettersFixture, ids []string) {
 	t.Helper()
-	f.expect(0, `^ID +STORED +SUBJECT +SEQUENCE +STATE +REASON\n`+ids[0]+` +\d{4}-\S+Z +phones\.\d+\.`+systemID+`\.transcript +\d+ +open +/object: its entry can't be read(?s:.*)\n4 open\.\n$`, "list")
-	if r := f.run("list", "--limit", "1"); !strings.HasSuffix(r.out, "\n4 open.\n") || !strings.Contains(r.err, "Only the oldest 1 are listed") {
+	f.expect(0, `^id +storedAt +subject +sequence +state +reason\n`+ids[0]+` +\d{4}-\S+Z +phones\.\d+\.`+systemID+`\.transcript +\d+ +open +/object: its entry can't be read(?s:.*)\n4 open, of which 0 waiting for a retry\.\n$`, "list")
+	if r := f.run("list", "--limit", "1"); !strings.HasSuffix(r.out, "\n4 open, of which 0 waiting for a retry.\n") || !strings.Contains(r.err, "Only the oldest 1 are listed") {
 		t.Errorf("list --limit 1: output = %s%s, want 4 open and a note", r.out, r.err)
 	}
 }
@@ -137,8 +137,8 @@ func checkDeadLettersListed(t *testing.T, f deadLettersFixture, ids []string) {
 // Control characters of the data reach no terminal.
 func checkDeadLettersShown(t *testing.T, f deadLettersFixture, ids []string) {
 	t.Helper()
-	f.expect(0, `(?s)state +open\nreason +/object: its .*advice +The transcript's text is not .*header +ce-type: callboard.transcript.changed\n.*Data, \d+ bytes:\n{\n  "callId": "`, "show", ids[0])
-	f.expect(0, `(?s)"note": "\\u0000\\u202e\\u009b31mé+\n\.\.\. and \d+ more bytes; --json shows all, in base64\n$`, "show", ids[1])
+	f.expect(0, `(?s)state +open\n.*reason +/object: its .*advice +The transcript's text is not .*header +ce-type: callboard.transcript.changed\n.*Data, \d+ bytes:\n{\n  "callId": "`, "show", ids[0])
+	f.expect(0, `(?s)"note": "\\u0000\\u202e\\u009b31mé+\n\.\.\. and \d+ more characters; --json shows all, in base64\n$`, "show", ids[1])
 	f.expect(0, `(?s)\nData, 13 bytes:\n\\x1b\[31mno JSON\\xff\n$`, "show", ids[2])
 	const data = "\x1b[31mno JSON\xff"
 	var shown deadLetterJSON
@@ -164,22 +164,22 @@ func checkDeadLettersRefused(t *testing.T, f deadLettersFixture, ids []string) {
 
 func checkDeadLettersRetried(t *testing.T, f deadLettersFixture, ids []string, projector *daemon) {
 	t.Helper()
-	f.expect(1, `(?s)^Dead letter \d+: not applied: .*\nNot retryable: 1 of the audit stream, whose messages are never retried\.\n$`, "retry", "--all", "--timeout", "5m")
+	f.expect(1, `(?s)^id +state +alreadyResolved +reason\n\d+ +open +false .*\nNot retryable: 1 of the audit stream, whose messages are never retried\.\n$`, "retry", "--all", "--timeout", "5m")
 	f.storeTranscript()
-	f.expect(1, `^Dead letter `+ids[0]+`: applied\.\nDead letter `+ids[1]+`: not applied: /id: is required`, "retry", ids[0], ids[1], "--timeout", "5m")
-	f.expect(0, `^Dead letter `+ids[0]+` was resolved before: applied\.\n$`, "retry", ids[0])
+	f.expect(1, `\n`+ids[0]+` +applied +false +-\n`+ids[1]+` +open +false +/id: is required`, "retry", ids[0], ids[1], "--timeout", "5m")
+	f.expect(0, `\n`+ids[0]+` +applied +true `, "retry", ids[0])
 	f.expect(0, `There is nothing to do`, "show", ids[0])
-	f.expect(0, `failed retries +2, the last at `, "show", ids[1])
+	f.expect(0, `tries +2\nfailedAt +\d`, "show", ids[1])
 	projector.StopCleanly(os.Interrupt)
 	eventstest.Eventually(t, "no partition has an owner", func() bool {
 		return f.queryText("select count(*)::text from control.partition_owner") == "0"
 	})
-	f.expect(1, `^Dead letter `+ids[1]+`: still waiting for a projector: .*\n$`, "retry", ids[1], "--timeout", "500ms")
+	f.expect(1, `\n`+ids[1]+` +waiting +false +\w.*\n$`, "retry", ids[1], "--timeout", "500ms")
 	checkRetryInterrupted(f, ids[1])
 	f.expect(0, `\n3 open, of which 1 waiting for a retry\.`, "list")
-	f.expect(0, `state +waiting for a retry since `, "show", ids[1])
+	f.expect(0, `state +waiting\n(?s:.*)retriedAt +\d`, "show", ids[1])
 	f.startProjector()
-	eventstest.Eventually(t, "no dead letter waits", func() bool { return !strings.Contains(f.run("list").out, "waiting") })
+	eventstest.Eventually(t, "no dead letter waits", func() bool { return strings.Contains(f.run("list").out, "of which 0 waiting") })
 	var done struct{ Results []deadLetterJSON }
 	f.decode(&done, "retry", ids[0], ids[1], "--timeout", "5m")
 	if r := done.Results; len(r) != 2 || r[0].State != "applied" || !r[0].AlreadyResolved || r[1].State != "open" || r[1].Reason == "" {
@@ -199,9 +199,9 @@ func checkRetryInterrupted(f deadLettersFixture, id string) {
 
 func checkDeadLettersDropped(t *testing.T, f deadLettersFixture, ids []string) {
 	t.Helper()
-	f.expect(0, `^Dead letter `+ids[2]+`: dropped: [^\n]+\n$`, "drop", ids[2])
-	f.expect(0, `^Dead letter `+ids[0]+` was resolved before: applied\.\nDead letter `+ids[1]+`: dropped: [^\n]+\nDead letter `+ids[3]+`: dropped: [^\n]+\n$`, "drop", ids[0], ids[1], ids[3])
-	f.expect(0, `^No open dead letters\.\n$`, "list")
+	f.expect(0, `\n`+ids[2]+` +dropped +false [^\n]+\n$`, "drop", ids[2])
+	f.expect(0, `\n`+ids[0]+` +applied +true [^\n]+\n`+ids[1]+` +dropped +false [^\n]+\n`+ids[3]+` +dropped +false [^\n]+\n$`, "drop", ids[0], ids[1], ids[3])
+	f.expect(0, `^None\.\n`, "list")
 	if list := f.list("--all"); len(list) != 4 {
 		t.Errorf("list --all: %+v, want 4", list)
 	}
@@ -240,5 +240,5 @@ func TestDeadLetters_Skip(t *testing.T) {
 	if calls := f.queryText("select count(*)::text from projection.call_log"); calls != "1" {
 		t.Errorf("calls after the rebuild = %s, want 1", calls)
 	}
-	f.expect(0, `^Dead letter `+id+`: applied\.\n$`, "retry", id)
+	f.expect(0, `\n`+id+` +applied +false +-\n$`, "retry", id)
 }

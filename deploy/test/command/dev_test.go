@@ -117,7 +117,7 @@ func checkStatusOfDev(t *testing.T, i *devProcess) {
 		return len(reports) >= 3 && !strings.Contains(reports[1], `"rate":null`)
 	})
 	watch.StopCleanly(os.Interrupt)
-	if out := succeed(t, i.Env, "", "status"); !strings.Contains(out, "PARTITION") || !strings.Contains(out, "4 events, 0 not applied") {
+	if out := succeed(t, i.Env, "", "status"); !strings.Contains(out, "partition") || !strings.Contains(out, "4 events, 0 not applied") {
 		t.Errorf("status: output = %s, want a table and 4 events", out)
 	}
 }

@@ -29,7 +29,7 @@ import (
 //nolint:gochecknoglobals // what is built is the same for all tests
 var programs = programtest.New(
 	"callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi", "callboard/cmd/webhooks",
-).WithRaceDetector()
+)
 
 func TestMain(m *testing.M) {
 	eventstest.RunAtOnce(6)

@@ -553,7 +553,7 @@ func (f permittedFleet) useOperator() {
 	}
 	eventstest.Eventually(f, "a dead letter", func() bool { return shows(f, f.operator(), systemID, "dead-letters", "list") })
 	waitUntilCaughtUp(f, f.operator())
-	expect(f, f.operator(), 1, "not applied", "dead-letters", "retry", "--all", "--timeout", "5m") // the message is still no event
+	expect(f, f.operator(), 1, " open ", "dead-letters", "retry", "--all", "--timeout", "5m") // the message is still no event
 	f.deniedRetry()
 	expect(f, f.operator(), 1, "no message was skipped", "dead-letters", "skip", "0")
 	for _, args := range [][]string{{"status"}, {"verify"}} {
@@ -581,7 +581,7 @@ func (f permittedFleet) deniedRetry() {
 	env := f.env("owner", f.database.RoleURL("callboard_operator"))
 	expect(f, env, 1, `(?i)permissions violation.*phones\..*\nThe user of CALLBOARD_NATS_URL must be allowed to publish to phones\.\*\.\*`,
 		"dead-letters", "retry", "--all")
-	expect(f, f.operator(), 0, `(?s)failed retries +1, `, "dead-letters", "show", "1")
+	expect(f, f.operator(), 0, `tries +1\n`, "dead-letters", "show", "1")
 	for _, d := range f.nats.trace.denials() {
 		if !d.cleansUp() && (d.user != "owner" || d.operation != publishing || d.subject != "phones."+systemID+".call") {
 			f.Errorf("denied: %+v", d)

@@ -173,14 +173,14 @@ func checkDamaged(t *testing.T, f rebuildFixture) {
 		t.Errorf("dry run = %+v, verify = %+v, want in both the changes\n%s", dryRun, found, changes)
 	}
 	f.requireRows("after a dry run", damaged)
-	f.expect(0, `(?s)\nTABLE +ROWS +DIFFERENCE\ncall_log +1 +missing\nday_count +1 +unexpected\ntopology +1 +different values\n`+
+	f.expect(0, `(?s)\ntable +rows +kind\ncall_log +1 +missing\nday_count +1 +surplus\ntopology +1 +changed\n`+
 		`Phone systems whose reports show other values: 1\. The new rows give their calls a later updatedAt, so clients that walk by it read them again\.\nNothing was written\. Run 'callboard rebuild' to make these changes\.\n$`, "rebuild", "--dry-run")
 	expect(t, f.operator(), 1, `(?s)^call_log, phone system `+first+`, id \S+: missing row\n`+
-		`day_count, phone system `+second+`, .*: unexpected row\n`+
+		`day_count, phone system `+second+`, .*: surplus row\n`+
 		`topology, phone system `+first+`, kind extension, id \S+: name is "Bob\\x1b\[31m", expected [^\n]+\n\n`+
-		`TABLE .*topology +1 +different values\n`+
+		`table .*topology +1 +changed\n`+
 		`Run 'callboard repair --system ID' for each of these phone systems, or 'callboard rebuild', to correct this\.\n$`, "verify")
-	f.expect(1, `\nRun 'callboard repair --system `+first+`' or 'callboard rebuild' to correct this\.\n$`, "verify", "--system", first)
+	f.expect(1, `\nRun 'callboard repair --system ID' for each of these phone systems, or 'callboard rebuild', to correct this\.\n$`, "verify", "--system", first)
 	f.expect(0, `(?s)^The rows that are replaced, beside the new ones:\ncall_log, phone system `+first+`, .*: missing row\n.*\nRebuilt the \d+ rows of phone system `+first+` from \d+ messages; `+
 		`writes paused for \d+ ms\.\nPhone systems whose reports show other values: 1\. .*\n$`, "repair", "--system", first)
 	f.expect(0, noDifferences, "verify", "--system", first)
@@ -189,7 +189,7 @@ func checkDamaged(t *testing.T, f rebuildFixture) {
 	if got, want := other.changesText(), "day_count surplus 1"; got != want {
 		t.Errorf("verify of the second phone system: changes = %s, want %s", got, want)
 	}
-	f.expect(0, `(?s)^Generation \d+, which is replaced, beside the new one:\nday_count, .*: unexpected row\n.*\nday_count +1 +unexpected\n`+
+	f.expect(0, `(?s)^Generation \d+, which is replaced, beside the new one:\nday_count, .*: surplus row\n.*\nday_count +1 +surplus\n`+
 		`Generation 3 is live: \d+ messages in \d+\.\ds \(.*\), \d+ messages/s.*; writes paused for \d+ ms \(snapshot\) and \d+ ms \(switch\)\.\n`+
 		`Generation 2 is kept for 'callboard rollback'\.\n$`, "rebuild", "--keep")
 	f.expect(0, noDifferences, "verify")
@@ -214,14 +214,14 @@ func checkMessageAccounting(t *testing.T, f rebuildFixture) {
 	t.Helper()
 	f.exec("update projection.message_count set read = read + 5, stale = stale + 5 where entity = 'phone-system'")
 	f.expect(1, `(?s)^message_count, partition \d+, entity phone-system: read is \d+, expected \d+\n`+
-		`.*\nmessage_count +\d+ +different values\nRun 'callboard rebuild' to correct this\.\n$`, "verify")
+		`.*\nmessage_count +\d+ +changed\nRun 'callboard rebuild' to correct this\.\n$`, "verify")
 	f.exec("update projection.message_count set read = read - 5, stale = stale - 5 where entity = 'phone-system'")
 }
 
 func checkRollback(t *testing.T, f rebuildFixture) {
 	t.Helper()
 	f.expect(0, `^Generation 2 is live again; writes paused for \d+ ms\. Generation 3 is the previous one now: run 'callboard rollback' to switch back to it\.\n$`, "rollback")
-	f.expect(1, `^day_count, .*: unexpected row\n`, "verify")
+	f.expect(1, `^day_count, .*: surplus row\n`, "verify")
 	var back struct{ Generation, Replaced int64 }
 	f.decode(0, &back, "rollback")
 	if back.Generation != 3 || back.Replaced != 2 {
@@ -273,8 +273,8 @@ func TestRebuild_ThrottledAndResumed(t *testing.T) {
 	f.moveWatermarks()
 	f.expect(1, `(^|\n)error: .*\nWait until it has finished\.`, "verify")
 	f.moveWatermarks()
-	expect(t, f.operator(), 0, `\ngeneration 2: building since `, "status")
-	const end = "\nerror: interrupted\nThe live generation is unchanged. Run the command again to resume\n"
+	expect(t, f.operator(), 0, `\n2 +building `, "status")
+	const end = "\nerror: interrupted\nReaders still serve the earlier rows. An interrupted rebuild goes on with the next one\n"
 	if code := interrupted.Stop(os.Interrupt); code != 1 || !strings.HasSuffix(interrupted.Err.String(), end) {
 		t.Errorf("interrupted: exit code = %d, errors = %s, want 1 and %q", code, interrupted.Err, end)
 	}
@@ -342,10 +342,11 @@ func TestRebuild_InterruptedDuringCommit(t *testing.T) {
 		eventstest.Eventually(t, "the transaction ends", func() bool { return f.queryText(commits) == "false" })
 	}
 	first := f.firstSystem()
-	interrupt("insert or update on projection.phone_system", "", "\nRun the command again: it can be repeated\n", "repair", "--system", first)
-	interrupt("update on control.generation", "when (new.state = 'live')", "\nRun 'callboard status' to see which generation is live, before you run the command again\n", "rollback")
+	const unconfirmed = "\nRun 'callboard status' to see which generation is live, before you run the command again. A repair can be repeated\n"
+	interrupt("insert or update on projection.phone_system", "", unconfirmed, "repair", "--system", first)
+	interrupt("update on control.generation", "when (new.state = 'live')", unconfirmed, "rollback")
 	// PostgreSQL signals a process and its group. If the second signal arrives after the trigger has caught the first, nothing is committed.
-	f.expect(0, `generation [12]: live`, "status")
+	f.expect(0, `\n[12] +live `, "status")
 }
 
 // A projection of another release is rebuilt. Until then verify lists no rows.

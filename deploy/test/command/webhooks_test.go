@@ -133,7 +133,7 @@ func TestWebhooks_States(t *testing.T) {
 	f.expect(0, `^No webhook endpoints\. `, "list")
 	id := f.register()
 	f.deliver(id, 3)
-	f.expect(0, `(?m)^ID +NAME +STATE +URL .*\n`+id+` +CRM +active +https://hooks\.example\.com/in\?… +system `+systemID+` +3 +0 +never +never +- +-$`, "list")
+	f.expect(0, `(?m)^id +name +state +reason +url .*\n`+id+` +CRM +active +- +https://hooks\.example\.com/in\?… +system `+systemID+` +3 +0 +- +- +- +- +-$`, "list")
 	f.expect(0, `^Endpoint `+id+` is paused\.\n$`, "pause", id, "--by", "Ada")
 	f.expect(0, `is active\.\nDeliveries skipped: 3\.\n$`, "resume", id, "--skip")
 	f.expect(1, `webhook endpoint `+id+` is active: pause it first`, "resume", id, "--skip")
@@ -162,7 +162,7 @@ func TestWebhooks_Deliveries(t *testing.T) {
 	f.deliver(id, 3)
 	f.finish("1", "dead")
 	f.finish("2", "delivered")
-	f.expect(0, `(?m)^3 +\S+Z +call\.ended +CA3 +evt_3 +waiting +fired +0 +- +\S+Z\n2 .*\n1 +\S+Z +call\.ended +CA1 +evt_1 +dead +fired +1 +503 after 7 ms: status 503 +-$`, "deliveries", id)
+	f.expect(0, `(?m)^3 +\S+Z +call\.ended +CA3 +evt_3 +waiting +fired +- +\S+Z\n2 .*\n1 +\S+Z +call\.ended +CA1 +evt_1 +dead +fired +\S+Z 503 status 503 "busy\\x1b\[31m" 7 +-$`, "deliveries", id)
 	dead := f.deliveries(id, "--state", "dead", "--since", "1h", "--kind", "call.ended", "--call-sid", "CA1")
 	if len(dead) != 1 || dead[0].Delivery != "1" || dead[0].Identifiers["phoneSystemId"] != systemID || dead[0].Identifiers["callSid"] != "CA1" ||
 		len(dead[0].Identifiers) != 2 || len(dead[0].Attempts) != 1 || *dead[0].Attempts[0].Status != 503 || dead[0].NextAt != nil {

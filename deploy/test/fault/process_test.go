@@ -16,7 +16,7 @@ import (
 var (
 	callboardPrograms = programtest.New(
 		"callboard/cmd/callboard", "callboard/cmd/projector", "callboard/cmd/readapi", "callboard/cmd/webhooks",
-	).WithRaceDetector()
+	)
 	natsProgram = programtest.New("github.com/nats-io/nats-server/v2")
 )
 

@@ -53,7 +53,7 @@ func (i *installation) startBare() (server *process, base string) {
 	}
 	values := u.Query()
 	values.Set("pool_max_conns", "16") // as the reader has by default
-	for name, value := range connection.ReaderSettings(nil) {
+	for name, value := range connection.ReaderSettings() {
 		values.Set(name, value)
 	}
 	u.RawQuery = values.Encode()

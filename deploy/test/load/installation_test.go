@@ -230,14 +230,21 @@ func (i *installation) startNATS() {
 	}
 	i.natsURL = strings.Join(urls, ",")
 	i.js = eventstest.JetStream(i, i.natsURL)
-	eventstest.Eventually(i, "JetStream answers", func() bool {
-		_, err := i.js.AccountInfo(i.Context())
+
+	// The servers of a cluster may not know each other yet, or elect a leader.
+	replicas := i.topology.nats
+	eventstest.Eventually(i, "the streams are created", func() bool {
+		_, err := events.EnsureBucket(i.Context(), i.js, replicas)
+		for _, config := range []jetstream.StreamConfig{
+			events.StreamConfig(events.StreamName, events.DefaultPartitions, replicas),
+			events.KeyStreamConfig(replicas), events.AuditStreamConfig(replicas), limit.StreamConfig(replicas),
+		} {
+			if err == nil {
+				_, err = events.EnsureStream(i.Context(), i.js, config)
+			}
+		}
 		return err == nil
 	})
-	eventstest.CreateReplicatedStream(i, i.js, events.DefaultPartitions, i.topology.nats)
-	if _, err := i.js.CreateStream(i.Context(), limit.StreamConfig(i.topology.nats)); err != nil {
-		i.Fatal(err)
-	}
 	i.publisher = events.NewPublisher(i.js, "load")
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -17,20 +18,13 @@ const root = "../../.."
 // Programs are built when a test asks for the first of them, and are the same for all tests of a run.
 type Programs struct {
 	packages []string
-	race     bool
 
 	building sync.Mutex
 	dir      string // of the binaries; empty until they are built
 }
 
-// New returns the programs of packages.
+// New returns the programs of packages. Those of callboard have the race detector if the tests have it.
 func New(packages ...string) *Programs { return &Programs{packages: packages} }
-
-// WithRaceDetector builds the programs with the race detector if the tests have it.
-func (p *Programs) WithRaceDetector() *Programs {
-	p.race = RaceDetector()
-	return p
-}
 
 // RaceDetector reports whether the tests have the race detector.
 func RaceDetector() bool {
@@ -44,12 +38,7 @@ func (p *Programs) Path(tb testing.TB, name string) string {
 	p.building.Lock()
 	defer p.building.Unlock()
 	if p.dir == "" {
-		dir, err := os.MkdirTemp("", "callboard-programs-") //nolint:usetesting // other tests use the programs too
-		if err != nil {
-			tb.Fatal(err)
-		}
-		Build(tb, root, dir, p.race, p.packages...)
-		p.dir = dir
+		p.build(tb)
 	}
 	return filepath.Join(p.dir, name)
 }
@@ -57,16 +46,22 @@ func (p *Programs) Path(tb testing.TB, name string) string {
 // Remove removes the binaries, after the last test.
 func (p *Programs) Remove() error { return os.RemoveAll(p.dir) }
 
-// Build builds the programs of packages of the module at source, and writes the binaries to dir.
-func Build(tb testing.TB, source, dir string, race bool, packages ...string) {
+// build builds the programs.
+func (p *Programs) build(tb testing.TB) {
 	tb.Helper()
+	dir, err := os.MkdirTemp("", "callboard-programs-") //nolint:usetesting // other tests use the programs too
+	if err != nil {
+		tb.Fatal(err)
+	}
+
 	args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", dir + string(filepath.Separator)} // they link faster without debug information
-	if race {
+	if RaceDetector() && strings.HasPrefix(p.packages[0], "callboard/") {
 		args = append(args, "-race")
 	}
-	cmd := exec.CommandContext(tb.Context(), "go", append(args, packages...)...) //nolint:gosec // the test's own packages
-	cmd.Dir = source
+	cmd := exec.CommandContext(tb.Context(), "go", append(args, p.packages...)...) //nolint:gosec // the test's own packages
+	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		tb.Fatalf("build: %v\n%s", err, out)
 	}
+	p.dir = dir
 }

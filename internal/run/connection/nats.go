@@ -29,17 +29,11 @@ type NATS struct {
 
 // NATSConfig configures a connection to NATS.
 type NATSConfig struct {
-	// URL has the servers. If it is from a file, user, password and token are read again at every attempt to connect;
-	// those of its first server are used for all.
-	URL setting.URL
+	// NATS has the servers in its URL, and files, which are read again at every attempt to connect. If the URL is from a
+	// file, user, password and token are read again, too; those of its first server are used for all.
+	setting.NATS
 
-	// Files, which are read again at every attempt to connect. Empty: none.
-	Creds     string // credentials
-	CA        string // certificates of authorities; requires TLS
-	Cert, Key string // client certificate; requires TLS
-
-	Inbox string // prefix of the subjects of replies; empty: _INBOX
-	Name  string // of the connection, as the server shows it
+	Name string // of the connection, as the server shows it
 
 	// RetryConnect keeps trying while no server answers the first attempt, for programs that start together with NATS.
 	// Without it that is an error.
@@ -65,13 +59,6 @@ const (
 
 	interactiveMaxSilence = 2 * time.Second
 )
-
-// ConfigureNATS returns a configuration with a program's settings.
-func ConfigureNATS(s setting.NATS, name string) NATSConfig {
-	return NATSConfig{
-		URL: s.URL, Creds: s.Creds, CA: s.CA, Cert: s.Cert, Key: s.Key, Inbox: s.Inbox, Name: name,
-	}
-}
 
 // NewNATS connects to NATS.
 func NewNATS(c NATSConfig) (*NATS, error) {

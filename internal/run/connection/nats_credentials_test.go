@@ -53,7 +53,7 @@ func connect(tb testing.TB, env map[string]string, log zerolog.Logger) *NATS {
 	if _, err := setting.Parse(program, source); err != nil {
 		tb.Fatal(err)
 	}
-	config := ConfigureNATS(program.NATS, "test")
+	config := NATSConfig{NATS: program.NATS, Name: "test"}
 	config.Log = log
 	n, err := NewNATS(config)
 	if err != nil {
@@ -161,7 +161,7 @@ func TestNewNATS_UnknownAuthority(t *testing.T) {
 		"unknown authority": eventstest.NewServer(t, func(o *server.Options) { o.TLSConfig = serverTLS(t, eventstest.NewCertificateAuthority(t)) }),
 		"no TLS":            eventstest.NewServer(t),
 	} {
-		n, err := NewNATS(NATSConfig{URL: natsURL(t, s.URL()), CA: ca})
+		n, err := NewNATS(NATSConfig{NATS: setting.NATS{URL: natsURL(t, s.URL()), CA: ca}})
 		if err == nil {
 			n.Close()
 			t.Errorf("%s: error = nil, want one", name)
@@ -269,7 +269,7 @@ func TestNATSConfig_InClear(t *testing.T) {
 		{"nats://a:4222", "ca.pem", false},
 		{"nats://127.0.0.1:4222,nats://localhost:4222,nats://[::1]:4222", "", false},
 	} {
-		if got := (NATSConfig{URL: natsURL(t, c.url), CA: c.ca}).inClear(); got != c.want {
+		if got := (NATSConfig{NATS: setting.NATS{URL: natsURL(t, c.url), CA: c.ca}}).inClear(); got != c.want {
 			t.Errorf("%s with CA %q: in the clear = %t, want %t", c.url, c.ca, got, c.want)
 		}
 	}

@@ -27,7 +27,7 @@ func natsURL(tb testing.TB, text string) setting.URL {
 func TestNewNATS(t *testing.T) {
 	t.Parallel()
 	s := eventstest.NewServer(t)
-	n, err := NewNATS(NATSConfig{URL: natsURL(t, s.URL()), Name: "test", Log: zerolog.Nop()})
+	n, err := NewNATS(NATSConfig{NATS: setting.NATS{URL: natsURL(t, s.URL())}, Name: "test", Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +46,11 @@ func TestNewNATS(t *testing.T) {
 func TestNewNATS_NoServer(t *testing.T) {
 	t.Parallel()
 	const unused = "nats://me:hunter2@127.0.0.1:1"
-	_, err := NewNATS(NATSConfig{URL: natsURL(t, unused), Log: zerolog.Nop()})
+	_, err := NewNATS(NATSConfig{NATS: setting.NATS{URL: natsURL(t, unused)}, Log: zerolog.Nop()})
 	if err == nil || !strings.Contains(err.Error(), "NATS at nats://127.0.0.1:1") || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("error = %v, want the server without its password", err)
 	}
-	retrying, err := NewNATS(NATSConfig{URL: natsURL(t, unused), RetryConnect: true, Log: zerolog.Nop()})
+	retrying, err := NewNATS(NATSConfig{NATS: setting.NATS{URL: natsURL(t, unused)}, RetryConnect: true, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestNewNATS_ServerRestarts(t *testing.T) {
 	var log strings.Builder
 	s := eventstest.NewServer(t, func(o *server.Options) { o.Authorization = "hunter2" })
 	url := natsURL(t, strings.Replace(s.URL(), "nats://", "nats://hunter2@", 1))
-	n, err := NewNATS(NATSConfig{URL: url, Log: zerolog.New(zerolog.SyncWriter(&log))})
+	n, err := NewNATS(NATSConfig{NATS: setting.NATS{URL: url}, Log: zerolog.New(zerolog.SyncWriter(&log))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestNewNATS_CredentialsRefusedForATime(t *testing.T) {
 		s.Start()
 	}
 	password("changed")
-	n, err := NewNATS(NATSConfig{URL: natsURL(t, "nats://hunter2@"+proxy.Addr()), RetryConnect: true, Log: zerolog.Nop()})
+	n, err := NewNATS(NATSConfig{NATS: setting.NATS{URL: natsURL(t, "nats://hunter2@"+proxy.Addr())}, RetryConnect: true, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestNewNATS_UnresponsiveServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			proxy := eventstest.NewProxy(t, eventstest.NewServer(t).URL())
 			n, err := NewNATS(NATSConfig{
-				URL: natsURL(t, "nats://"+proxy.Addr()), Log: zerolog.Nop(), maxSilence: 200 * time.Millisecond,
+				NATS: setting.NATS{URL: natsURL(t, "nats://"+proxy.Addr())}, Log: zerolog.Nop(), maxSilence: 200 * time.Millisecond,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -147,7 +147,7 @@ func TestNewNATS_UnresponsiveServer(t *testing.T) {
 func TestNewNATS_WriteFailsAtReconnection(t *testing.T) {
 	t.Parallel()
 	proxy := eventstest.NewProxy(t, eventstest.NewServer(t).URL())
-	n, err := NewNATS(NATSConfig{URL: natsURL(t, "nats://"+proxy.Addr()), Log: zerolog.Nop(), maxSilence: 5 * time.Millisecond})
+	n, err := NewNATS(NATSConfig{NATS: setting.NATS{URL: natsURL(t, "nats://"+proxy.Addr())}, Log: zerolog.Nop(), maxSilence: 5 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestNewNATS_Interactive(t *testing.T) {
 	t.Parallel()
 	s := eventstest.NewServer(t)
 	for _, interactive := range []bool{false, true} {
-		n, err := NewNATS(NATSConfig{URL: natsURL(t, s.URL()), Interactive: interactive, Log: zerolog.Nop()})
+		n, err := NewNATS(NATSConfig{NATS: setting.NATS{URL: natsURL(t, s.URL())}, Interactive: interactive, Log: zerolog.Nop()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func TestNewNATS_Interactive(t *testing.T) {
 // again.
 func TestNATS_Run_ConnectionClosedByServer(t *testing.T) {
 	t.Parallel()
-	n, err := NewNATS(NATSConfig{URL: natsURL(t, eventstest.NewServer(t).URL()), Log: zerolog.Nop()})
+	n, err := NewNATS(NATSConfig{NATS: setting.NATS{URL: natsURL(t, eventstest.NewServer(t).URL())}, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestNATS_Run_ConnectionClosedByServer(t *testing.T) {
 
 func TestNATS_Run_Stopped(t *testing.T) {
 	t.Parallel()
-	n, err := NewNATS(NATSConfig{URL: natsURL(t, eventstest.NewServer(t).URL()), Log: zerolog.Nop()})
+	n, err := NewNATS(NATSConfig{NATS: setting.NATS{URL: natsURL(t, eventstest.NewServer(t).URL())}, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,8 +118,8 @@ func TestNewPool_ErrorWithoutPassword(t *testing.T) {
 // A reader's sessions have the settings that its plans need, whatever else is set.
 func TestReaderSettings(t *testing.T) {
 	t.Parallel()
-	p := pool(t, schematest.New(t).URL(), func(c *connection.PostgresConfig) {
-		c.Settings = connection.ReaderSettings(map[string]string{"role": "callboard_reader"})
+	p := pool(t, schematest.New(t).URL()+"&role=callboard_reader", func(c *connection.PostgresConfig) {
+		c.Settings = connection.ReaderSettings()
 	})
 	for setting, want := range map[string]string{
 		"plan_cache_mode": "force_generic_plan", "enable_bitmapscan": "off", "enable_seqscan": "off", "jit": "off", "role": "callboard_reader",

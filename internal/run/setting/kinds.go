@@ -52,7 +52,8 @@ func (r *reader) mappers() []kong.Option {
 		"peppers":         list[access.Pepper](only(decoded(access.NewPepper))),
 		"ports":           list[uint16](within("port", parsePort)),
 		"postgres-url":    only(NewPostgresURL),
-		"postgres-urls":   only(parsePostgresURLs),
+		"postgres-urls":   listOf[URL](strings.Fields, only(NewPostgresURL)), // a URL with several hosts has commas
+		"webhook-kinds":   only(webhook.ParseKinds),
 		"webhook-keys":    list[webhook.Key](only(decoded(webhook.NewKey))),
 		"webhook-secrets": list[webhook.Secret](only(webhook.ParseSecret)),
 	} {
@@ -77,51 +78,61 @@ func matching(pattern, detail string) parser {
 	}
 }
 
-// within returns the parser of values from the tag "min" to the tag "max". The tag "zero" allows zero too. The error
-// shows an example: the tag "example", the default or the placeholder.
+// within returns the parser of values from the tag "min" to the tag "max". The error shows an example: the tag
+// "example", the default or the placeholder.
 func within[T cmp.Ordered](noun string, parse func(text string) (T, error)) parser {
 	return func(text string, tag *kong.Tag) (any, error) {
 		value, err := parse(text)
 		least, noLeast := parse(tag.Get("min"))
 		most, noMost := parse(tag.Get("max"))
-		var zero T
-		inside := (noLeast != nil || value >= least) && (noMost != nil || value <= most)
-		if err == nil && (inside || value == zero && tag.Has("zero")) {
+		if err == nil && (noLeast != nil || value >= least) && (noMost != nil || value <= most) {
 			return value, nil
 		}
 
-		detail := []string{"is not a ", noun}
-		for _, name := range [][2]string{{" from ", "min"}, {" to ", "max"}, {", nor 0 for ", "zero"}} {
-			if bound := tag.Get(name[1]); bound != "" {
-				detail = append(detail, name[0], bound)
-			}
+		detail := "is not a " + noun
+		if noLeast == nil {
+			detail += " from " + tag.Get("min")
 		}
-		return nil, fmt.Errorf("%s: write for example %s", strings.Join(detail, ""), cmp.Or(tag.Get("example"), tag.Default, tag.PlaceHolder))
+		if noMost == nil {
+			detail += " to " + tag.Get("max")
+		}
+		return nil, fmt.Errorf("%s: write for example %s", detail, cmp.Or(tag.Get("example"), tag.Default, tag.PlaceHolder))
 	}
 }
 
 // list returns the parser of elements that commas separate.
 func list[T any](parse parser) parser {
+	return listOf[T](func(text string) []string { return strings.Split(text, ",") }, parse)
+}
+
+// listOf returns the parser of elements that a function separates.
+func listOf[T any](separate func(text string) []string, parse parser) parser {
 	return func(text string, tag *kong.Tag) (any, error) {
 		var elements []T
-		for part := range strings.SplitSeq(text, ",") {
+		for _, part := range separate(text) {
 			element, err := parse(strings.TrimSpace(part), tag)
 			if err != nil {
 				return nil, fmt.Errorf("has an invalid element: number %d %w", len(elements)+1, err)
 			}
 			elements = append(elements, element.(T))
 		}
+		if len(elements) == 0 {
+			return nil, errors.New("is an empty list")
+		}
 		return elements, nil
 	}
 }
 
-// decoded returns the parser of what create makes of a secret in base64. Its error quotes nothing.
+// errNoSecret quotes nothing.
+var errNoSecret = errors.New("is not 32 bytes or more in base64: generate one with 'openssl rand -base64 32'")
+
+// decoded returns the parser of what create makes of a secret in base64.
 func decoded[T any](create func(secret []byte) (T, error)) func(text string) (T, error) {
 	return func(text string) (T, error) {
 		secret, err := access.DecodeSecret(text)
 		value, failed := create(secret)
 		if err != nil || failed != nil {
-			return value, errors.New("is not 32 bytes or more in base64: generate one with 'openssl rand -base64 32'")
+			return value, errNoSecret
 		}
 		return value, nil
 	}
@@ -129,12 +140,11 @@ func decoded[T any](create func(secret []byte) (T, error)) func(text string) (T,
 
 // NewCursorKey decodes the secret that encrypts cursors and links to audio: 32 bytes or more in base64.
 func NewCursorKey(text string) (Secret, error) {
-	return decoded(func(secret []byte) (Secret, error) {
-		if len(secret) < access.MinSecret {
-			return Secret{}, errors.New("too short")
-		}
-		return NewSecret(string(secret)), nil
-	})(text)
+	secret, err := access.DecodeSecret(text)
+	if err != nil || len(secret) < access.MinSecret {
+		return Secret{}, errNoSecret
+	}
+	return NewSecret(string(secret)), nil
 }
 
 func parsePort(text string) (uint16, error) {
@@ -188,17 +198,14 @@ func parseSize(text string) (int64, error) {
 	return 0, errors.New("no size")
 }
 
-// maxDays is about a century. It refuses typing errors that would overflow a date.
-const maxDays = 36500
-
 // parseDuration reads what [time.ParseDuration] reads, with days as an additional unit in front: 7d, 1d12h.
 func parseDuration(text string) (time.Duration, error) {
 	number, rest, found := strings.Cut(text, "d")
 	if !found {
 		return time.ParseDuration(text)
 	}
-	days, err := strconv.ParseUint(number, 10, 16)
-	if err != nil || days > maxDays {
+	days, err := strconv.ParseUint(number, 10, 16) // more would overflow a date
+	if err != nil {
 		return 0, errors.New("no number of days")
 	}
 	parsed, err := time.ParseDuration(cmp.Or(rest, "0s"))

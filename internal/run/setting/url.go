@@ -15,13 +15,9 @@ import (
 
 // URL is a URL that can hold a password or a token. It prints as scheme and host, and that of a database with its name.
 type URL struct {
-	whole  Secret
-	shown  string
+	Secret
 	reload func() (URL, error) // nil: not from a file
 }
-
-// Reveal returns the whole URL, or an empty text for the zero value.
-func (u URL) Reveal() string { return u.whole.Reveal() }
 
 // FromFile reports whether the URL was read from a file.
 func (u URL) FromFile() bool { return u.reload != nil }
@@ -45,6 +41,7 @@ func reloadable(value any, again func() (any, error)) any {
 			return u, err
 		}
 		return value
+
 	case []URL:
 		for i := range value {
 			value[i].reload = func() (URL, error) {
@@ -63,15 +60,6 @@ func reloadable(value any, again func() (any, error)) any {
 	return value
 }
 
-// String returns the URL without user, password and query.
-func (u URL) String() string { return u.shown }
-
-// Format prints String for every verb.
-func (u URL) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, u.shown) }
-
-// MarshalText writes String.
-func (u URL) MarshalText() ([]byte, error) { return []byte(u.shown), nil }
-
 // NewNATSURL parses the URL of a NATS server, or several separated by commas. It refuses what follows the host: it is
 // the rest of a password or a token that has an unencoded "/", "?" or "#".
 func NewNATSURL(text string) (URL, error) {
@@ -85,7 +73,7 @@ func NewNATSURL(text string) (URL, error) {
 		}
 		shown = append(shown, u.Scheme+"://"+u.Host)
 	}
-	return URL{whole: NewSecret(text), shown: strings.Join(shown, ",")}, nil
+	return URL{Secret: Secret{&text, strings.Join(shown, ",")}}, nil
 }
 
 // NewPostgresURL parses the URL of a PostgreSQL database. It discards the errors of pgx, which can quote a part of the
@@ -119,32 +107,20 @@ func NewPostgresURL(text string) (URL, error) {
 		return URL{}, fmt.Errorf("%w; or correct the variables PG*, such as PGSSLMODE", malformed)
 	}
 	host, database, _ := strings.Cut(rest, "/")
-	return URL{whole: NewSecret(text), shown: "postgres://" + host + "/" + database}, nil
+	return URL{Secret: Secret{&text, "postgres://" + host + "/" + database}}, nil
 }
 
-// parsePostgresURLs parses several URLs. White space separates them, because a URL with several hosts has commas.
-func parsePostgresURLs(text string) (urls []URL, err error) {
-	for part := range strings.FieldsSeq(text) {
-		u, err := NewPostgresURL(part)
-		if err != nil {
-			return nil, fmt.Errorf("contains an invalid URL: number %d %w", len(urls)+1, err)
-		}
-		urls = append(urls, u)
-	}
-	if len(urls) == 0 {
-		err = errors.New("contains no URL: write postgres://user:password@host:5432/database, and separate several by spaces")
-	}
-	return urls, err
-}
-
-// Secret is text that does not print. The text is behind a pointer: for a Secret in an unexported field fmt can't call
+// Secret is text that does not print: something else is shown. The text is behind a pointer: for a Secret in an unexported field fmt can't call
 // the methods and prints the address.
-type Secret struct{ text *string }
+type Secret struct {
+	text  *string
+	shown string // instead of the text
+}
 
 // NewSecret returns a secret that holds the text.
-func NewSecret(text string) Secret { return Secret{&text} }
+func NewSecret(text string) Secret { return Secret{&text, "[secret]"} }
 
-// Reveal returns the text.
+// Reveal returns the text, or an empty one for the zero value.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -152,14 +128,14 @@ func (s Secret) Reveal() string {
 	return *s.text
 }
 
-// String returns a placeholder.
-func (s Secret) String() string { return "[secret]" }
+// String returns what is shown instead of the text.
+func (s Secret) String() string { return s.shown }
 
-// Format prints the placeholder for every verb.
-func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
+// Format prints String for every verb.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.shown) }
 
-// MarshalText writes the placeholder.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+// MarshalText writes String.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.shown), nil }
 
 // Redact removes user and password from the URLs in a text. A complaint about a command line can quote an argument that
 // is a URL. A password that is not encoded can contain "@".

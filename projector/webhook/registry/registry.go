@@ -149,11 +149,6 @@ type Endpoint struct {
 	CreatedAt     time.Time      `json:"createdAt"`
 }
 
-// Interrupted reports whether the command that adds the endpoint has ended before it was done.
-func (e Endpoint) Interrupted(now time.Time) bool {
-	return e.State == Adding && now.Sub(e.CreatedAt) > time.Minute
-}
-
 // Secret is a signing secret without its content.
 type Secret struct {
 	ID        uuid.UUID  `json:"id"`
