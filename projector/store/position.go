@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"callboard/events"
@@ -164,28 +165,25 @@ func Positions(ctx context.Context, conn *pgx.Conn, schema string) (map[int16]Po
 // Advance moves a partition's position and watermark without any rows. The error is [ErrFenced] where the position isn't from.
 func (s *Store) Advance(ctx context.Context, from, to Position) error {
 	return s.BeginFunc(ctx, func(tx *Tx) error {
-		if err := tx.sendEarly(ctx, []statement{advanceStatement(from, to)}); err != nil {
+		var batch pgx.Batch
+		queueAdvance(&batch, from, to)
+		if err := tx.send(ctx, &batch); err != nil {
 			return fmt.Errorf("position: %w", err)
 		}
 		return nil
 	})
 }
 
-// advanceStatement moves a position. It fails with [ErrFenced] where the position isn't from.
-func advanceStatement(from, to Position) statement {
-	return statement{
-		sql: advancePositionSQL,
-		arguments: []any{
-			from.Partition, from.Epoch, int64(from.Sequence),
-			int64(to.Sequence), timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), int64(to.LastMessage), timestamp(to.LastMessageAt),
-		},
-		done: func(rows int64) error {
-			if rows != 1 {
-				return ErrFenced
-			}
-			return nil
-		},
-	}
+// queueAdvance queues the statement that moves a position. The batch fails with [ErrFenced] where the position isn't from.
+func queueAdvance(batch *pgx.Batch, from, to Position) {
+	batch.Queue(advancePositionSQL, from.Partition, from.Epoch, int64(from.Sequence), int64(to.Sequence),
+		timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), int64(to.LastMessage), timestamp(to.LastMessageAt),
+	).Exec(func(done pgconn.CommandTag) error {
+		if done.RowsAffected() != 1 {
+			return ErrFenced
+		}
+		return nil
+	})
 }
 
 // InsertPosition writes the position of a partition that has none.

@@ -57,9 +57,9 @@ func newRelations() []relation {
 
 // relation is a table without the Go types of its rows.
 type relation struct {
-	name    string
-	load    func(*fold.State, *pgx.Batch) // queues the loads of what the state wants; nil: the table is never loaded
-	changes func(*fold.State) []statement // that write what differs from the table
+	name  string
+	load  func(*fold.State, *pgx.Batch) // queues the loads of what the state wants; nil: the table is never loaded
+	write func(*fold.State, *pgx.Batch) // queues the statements that write what differs from the table
 }
 
 // entity ties a table to its rows in a [fold.State].
@@ -85,14 +85,14 @@ func global[K, R comparable](name string, rows func(*fold.State) *fold.Table[K, 
 
 // withAllOf adds all rows of the wanted calls and voicemails to the loaded rows. id is the column that names them.
 func (e entity[K, R]) withAllOf(id string) entity[K, R] {
-	e.owners, e.ownerColumns = wantedOwners, columnsOf(kinds(), reflect.TypeFor[fold.Key](), "", 0)
+	e.owners, e.ownerColumns = wantedOwners, columnsOf(kinds(), reflect.TypeFor[fold.Key](), "")
 	e.ownedSQL = e.selectSQL(e.unnest(e.ownerColumns), "system_id, "+id)
 	return e
 }
 
 // withTargets adds the rows whose keys are those of what the wanted calls, as they are stored, refer to.
 func (e entity[K, R]) withTargets() entity[K, R] {
-	e.owners, e.ownerColumns = wantedCalls, columnsOf(kinds(), reflect.TypeFor[fold.Key](), "", 0)
+	e.owners, e.ownerColumns = wantedCalls, columnsOf(kinds(), reflect.TypeFor[fold.Key](), "")
 	e.ownedSQL = e.selectSQL("("+referencedTargetsSQL+")", names(e.key))
 	return e
 }
@@ -108,40 +108,36 @@ func wantedOwners(s *fold.State) []fold.Key {
 }
 
 // written is the relation of a table that is never loaded.
-func (e entity[K, R]) written() relation { return relation{name: e.name, changes: e.changes} }
+func (e entity[K, R]) written() relation { return relation{name: e.name, write: e.write} }
 
 // loaded is the relation of a table of which rows are loaded.
 func (e entity[K, R]) loaded() relation {
-	return relation{name: e.name, load: e.load, changes: e.changes}
+	return relation{name: e.name, load: e.load, write: e.write}
 }
 
 // load queues the loads of the rows that the state wants.
 func (e entity[K, R]) load(s *fold.State, batch *pgx.Batch) {
-	queue := func(sql string, arrays []any) {
-		query := batch.Queue(sql, e.arguments(s.Partition, arrays)...)
-		query.Query(func(rows pgx.Rows) error { return e.collect(rows, e.rows(s).Load) })
-	}
+	collect := func(rows pgx.Rows) error { return e.collect(rows, e.rows(s).Load) }
 	if keys := e.rows(s).Wanted(); len(keys) > 0 {
-		queue(e.selectByKeySQL, e.bindKeys(keys))
+		e.queue(batch, s, e.selectByKeySQL, e.bindKeys(keys)).Query(collect)
 	}
 	if e.owners == nil {
 		return
 	}
 	if keys := e.owners(s); len(keys) > 0 {
-		queue(e.ownedSQL, arrays(e.ownerColumns, len(keys), pointers(keys)))
+		e.queue(batch, s, e.ownedSQL, arrays(e.ownerColumns, len(keys), pointers(keys))).Query(collect)
 	}
 }
 
-// changes are the statements that write what differs from the table.
-func (e entity[K, R]) changes(s *fold.State) (statements []statement) {
+// write queues the statements that write what differs from the table.
+func (e entity[K, R]) write(s *fold.State, batch *pgx.Batch) {
 	upserts, deletes := e.rows(s).Changes()
 	if len(deletes) > 0 {
-		statements = append(statements, e.statement(s, e.deleteSQL, e.bindKeys(deletes)))
+		e.queue(batch, s, e.deleteSQL, e.bindKeys(deletes))
 	}
 	if len(upserts) > 0 {
-		statements = append(statements, e.statement(s, e.upsertSQL, e.bind(len(upserts), slices.Values(upserts))))
+		e.queue(batch, s, e.upsertSQL, e.bind(len(upserts), slices.Values(upserts)))
 	}
-	return statements
 }
 
 // counter is a row of a table of counters.
@@ -154,7 +150,7 @@ type counter[K any] struct {
 // depend on how the events were batched.
 func counted[K comparable](name string, partitioned bool, tag string, tally func(*fold.State) fold.Deltas[K]) relation {
 	t := newTable[K, counter[K]](name, partitioned, tag)
-	return relation{name: name, changes: func(s *fold.State) (statements []statement) {
+	return relation{name: name, write: func(s *fold.State, batch *pgx.Batch) {
 		var changed []counter[K]
 		var lowered []K
 		for key, n := range tally(s) {
@@ -167,12 +163,11 @@ func counted[K comparable](name string, partitioned bool, tag string, tally func
 		}
 
 		if len(changed) > 0 {
-			statements = append(statements, t.statement(s, t.addSQL, t.bind(len(changed), pointers(changed))))
+			t.queue(batch, s, t.addSQL, t.bind(len(changed), pointers(changed)))
 		}
 		if len(lowered) > 0 {
-			statements = append(statements, t.statement(s, t.deleteZeroSQL, t.bindKeys(lowered)))
+			t.queue(batch, s, t.deleteZeroSQL, t.bindKeys(lowered))
 		}
-		return statements
 	}}
 }
 

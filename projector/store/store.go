@@ -33,8 +33,6 @@ type Store struct {
 	relations []relation
 	plans     *plans
 	nodes     schema.Nodes
-
-	parameters parameterPool
 }
 
 // New returns the store of the projection on the search path of pool's connections. A connection that runs a batch keeps settings which
