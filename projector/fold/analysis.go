@@ -82,7 +82,7 @@ func sentiment(s *events.Sentiment) Sentiment {
 func (s *State) countAnalysis(row Analysis, by int64) {
 	if row.Listed {
 		call, _ := s.CallLogs.Get(Key{row.System, row.CallID})
-		s.countPerExtension(perExtension{ListAnalysis, &s.ExtensionAnalyses}, row.Key, row.CreatedAt, call.extensions(), by)
+		s.countPerExtension(ListAnalysis, row.Key, row.CreatedAt, call.extensions(), by)
 	}
 }
 

@@ -201,7 +201,7 @@ func (s *State) updateIndexes(before CallLog, existed bool, next CallLog) {
 }
 
 func (s *State) countCall(row CallLog, by int64) {
-	s.countPerExtension(perExtension{ListCallLog, &s.ExtensionCalls}, row.Key, row.CreatedAt, row.extensions(), by)
+	s.countPerExtension(ListCallLog, row.Key, row.CreatedAt, row.extensions(), by)
 }
 
 // recomputeOwner recomputes the call to which a changed facet belongs, if the call has arrived. A voicemail's row has no values of

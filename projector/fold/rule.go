@@ -17,7 +17,7 @@ type rule struct {
 func (s *State) rules() map[events.Entity]rule {
 	if s.byEntity == nil {
 		s.byEntity = map[events.Entity]rule{
-			events.EntityPhoneSystem:    replaced(s, &s.PhoneSystems, idOf, phoneSystem),
+			events.EntityPhoneSystem:    replaced(s, &s.PhoneSystems, idOf, s.phoneSystem),
 			events.EntityGroup:          {want: replaced(s, &s.Groups, idOf, group).want, fold: s.foldGroup},
 			events.EntityExtension:      replaced(s, &s.Topology, topologyKeyOf, extension),
 			events.EntityPhone:          replaced(s, &s.Topology, topologyKeyOf, phone),

@@ -21,22 +21,21 @@ type State struct {
 	Representatives Table[Key, Representative]
 	Classifications Table[ClassificationKey, Classification]
 
-	CallLogs          Table[Key, CallLog]
-	ExtensionCalls    Table[ExtensionEntry, ExtensionEntry] // never loaded
-	Transcripts       Table[OwnerRowKey, Transcript]
-	TranscriptTexts   Table[OwnerRowKey, TranscriptText] // never loaded
-	Recordings        Table[RecordingKey, Recording]
-	Analyses          Table[Key, Analysis]
-	ExtensionAnalyses Table[ExtensionEntry, ExtensionEntry] // never loaded
-	Voicemails        Table[Key, Voicemail]
-	Tombstones        Table[TombstoneKey, Tombstone]
+	CallLogs         Table[Key, CallLog]
+	Transcripts      Table[OwnerRowKey, Transcript]
+	TranscriptTexts  Table[OwnerRowKey, TranscriptText] // never loaded
+	Recordings       Table[RecordingKey, Recording]
+	Analyses         Table[Key, Analysis]
+	ExtensionEntries Table[ExtensionEntry, ExtensionEntry] // never loaded
+	Voicemails       Table[Key, Voicemail]
+	Tombstones       Table[TombstoneKey, Tombstone]
 
 	// Counts and References are the changes to day_count and reference_count. Some of them can be zero.
 	Counts     Deltas[CountKey]
 	References Deltas[ReferenceKey]
 
-	// Directories are the numbers of events that changed a directory, by phone system; [uuid.Nil]: the global classifications.
-	Directories Deltas[uuid.UUID]
+	// GlobalDirectory is how many events have changed what rows of other tables show of the global classifications.
+	GlobalDirectory int64
 
 	// Notify says whether the fold derives notices. Notices are those of the event that was folded last.
 	Notify  bool

@@ -32,8 +32,8 @@ func newRelations() []relation {
 		global("classification",
 			func(s *state) *rows[fold.ClassificationKey, fold.Classification] { return &s.Classifications }).loaded(),
 		partitioned("call_log", func(s *state) *rows[fold.Key, fold.CallLog] { return &s.CallLogs }).loaded(),
-		partitioned("extension_call",
-			func(s *state) *rows[fold.ExtensionEntry, fold.ExtensionEntry] { return &s.ExtensionCalls }).written(),
+		partitioned("extension_entry",
+			func(s *state) *rows[fold.ExtensionEntry, fold.ExtensionEntry] { return &s.ExtensionEntries }).written(),
 		partitioned("transcript",
 			func(s *state) *rows[fold.OwnerRowKey, fold.Transcript] { return &s.Transcripts }).loaded(),
 		partitioned("transcript_text",
@@ -42,16 +42,12 @@ func newRelations() []relation {
 			withAllOf("owner_id").loaded(),
 		partitioned("analysis", func(s *state) *rows[fold.Key, fold.Analysis] { return &s.Analyses }).
 			withAllOf("call_id").loaded(),
-		partitioned("extension_analysis",
-			func(s *state) *rows[fold.ExtensionEntry, fold.ExtensionEntry] { return &s.ExtensionAnalyses }).written(),
 		partitioned("voicemail", func(s *state) *rows[fold.Key, fold.Voicemail] { return &s.Voicemails }).loaded(),
 		partitioned("tombstone", func(s *state) *rows[fold.TombstoneKey, fold.Tombstone] { return &s.Tombstones }).
 			withTargets().loaded(),
-		counted("day_count", true, "count", func(s *state) deltas[fold.CountKey] { return s.Counts }),
-		counted("reference_count", true, "count", func(s *state) deltas[fold.ReferenceKey] { return s.References }),
-		counted("directory", true, "system_id,version", func(s *state) deltas[uuid.UUID] { return directories(s, false) }),
-		counted("global_directory", false, "system_id,version",
-			func(s *state) deltas[uuid.UUID] { return directories(s, true) }),
+		counted("day_count", func(s *state) deltas[fold.CountKey] { return s.Counts }),
+		counted("reference_count", func(s *state) deltas[fold.ReferenceKey] { return s.References }),
+		{name: "generation", write: queueGlobalDirectory},
 	}
 }
 
@@ -148,8 +144,8 @@ type counter[K any] struct {
 
 // counted is the relation of a table of counters. A counter that falls to 0 loses its row, so that the rows don't
 // depend on how the events were batched.
-func counted[K comparable](name string, partitioned bool, tag string, tally func(*fold.State) fold.Deltas[K]) relation {
-	t := newTable[K, counter[K]](name, partitioned, tag)
+func counted[K comparable](name string, tally func(*fold.State) fold.Deltas[K]) relation {
+	t := newTable[K, counter[K]](name, true, "count")
 	return relation{name: name, write: func(s *fold.State, batch *pgx.Batch) {
 		var changed []counter[K]
 		var lowered []K
@@ -171,13 +167,9 @@ func counted[K comparable](name string, partitioned bool, tag string, tally func
 	}}
 }
 
-// directories returns the versions of the directories of phone systems, or that of the global classifications.
-func directories(s *fold.State, global bool) fold.Deltas[uuid.UUID] {
-	versions := make(fold.Deltas[uuid.UUID])
-	for system, n := range s.Directories {
-		if (system == uuid.Nil) == global {
-			versions[system] = n
-		}
+// queueGlobalDirectory queues the statement that counts changes of the global classifications.
+func queueGlobalDirectory(s *fold.State, batch *pgx.Batch) {
+	if s.GlobalDirectory > 0 {
+		batch.Queue("update generation set directory = directory + $1", s.GlobalDirectory)
 	}
-	return versions
 }

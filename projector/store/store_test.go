@@ -51,7 +51,7 @@ func checkLoaded(t *testing.T, loaded *fold.State, full []timedEvent) {
 			t.Fatal(err)
 		}
 	}
-	neverLoaded := []string{"GroupMembers", "ExtensionCalls", "TranscriptTexts", "ExtensionAnalyses"}
+	neverLoaded := []string{"GroupMembers", "ExtensionEntries", "TranscriptTexts"}
 	for field, table := range reflect.ValueOf(loaded).Elem().Fields() {
 		if !strings.HasPrefix(field.Type.Name(), "Table[") || slices.Contains(neverLoaded, field.Name) {
 			continue
