@@ -13,5 +13,5 @@ create table generation (
   definition bytea    not null, -- SHA-256 of these files
   partitions smallint, -- of the stream; null until a projector claims the first one
   directory  bigint   not null default 0, -- as of a phone system: of the global classifications, which the pages of every partition show
-  primary key (id) include (partitions) -- readers, whose plans use indexes, read both with each key
+  primary key (id) include (partitions, directory) -- readers, whose plans use indexes, read all three
 );
