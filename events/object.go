@@ -114,55 +114,18 @@ func parseScalar[T any](o *object, name string, v value, read scalar[T]) T {
 	return t
 }
 
-// nested reads a member that is an object. It returns nil if the member is null or absent.
-func nested[T any](o *object, name string, read func(*object) T) *T {
+// requiredObject returns the object in a member that must be one, or nil if it is none.
+func (o *object) requiredObject(name string) *object {
 	m := o.findValue(name)
-	if m == nil {
-		return nil
-	}
-	inner := o.innerOf(name, m)
-	if inner == nil {
-		return nil
-	}
-	t := read(inner)
-	return &t
-}
-
-// requiredNested reads a member that must be an object.
-func requiredNested[T any](o *object, name string, read func(*object) T) (t T) {
-	m := o.findValue(name)
-	if m == nil {
+	switch {
+	case m == nil:
 		o.problem(name, "is required")
-	} else if inner := o.innerOf(name, m); inner != nil {
-		t = read(inner)
-	}
-	return t
-}
-
-// innerOf returns the object in a member, or nil if that is something else.
-func (o *object) innerOf(name string, m []member) *object {
-	if m[0].kind != '{' {
+		return nil
+	case m[0].kind != '{':
 		o.problem(name, "must be an object")
 		return nil
 	}
 	return o.inner(name, 0, m[1:])
-}
-
-// list reads an array of at most limit objects.
-func list[T any](o *object, name string, limit int, read func(*object) T) []T {
-	elements, n, ok := o.array(name, limit)
-	if !ok {
-		return nil
-	}
-	ts := make([]T, 0, n)
-	for i, element := range each(elements) {
-		if element[0].kind != '{' {
-			o.elementProblem(name, i, "must be an object")
-			continue
-		}
-		ts = append(ts, read(o.inner(name, i+1, element[1:])))
-	}
-	return ts
 }
 
 // values reads an array of at most limit scalars.
