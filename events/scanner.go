@@ -25,7 +25,7 @@ type scanner struct {
 
 // container is an object or an array that has begun.
 type container struct {
-	index int                 // of its member
+	index int             // of its member
 	names map[string]bool // of an object with many members; nil: they are few
 }
 
