@@ -46,8 +46,8 @@ func (r *Reader) Read(messages []events.StoredMessage) []Item {
 			items = append(items, it)
 			continue
 		}
-		if dead := r.Decisions.DeadLetters[store.NewMessageID(m.Sequence, m.StoredAt)]; dead != nil {
-			it.Reason = dead.Reason
+		if reason, dead := r.Decisions.DeadLetters[store.NewMessageID(m.Sequence, m.StoredAt)]; dead {
+			it.Reason = reason
 		} else if named, storedAt, ok := events.ParseRetry(it.Header); ok {
 			it.retryOf = store.MessageID{Sequence: named, StoredAt: storedAt}
 		}

@@ -189,18 +189,13 @@ func queueAdvance(batch *pgx.Batch, from, to Position) {
 // InsertPosition writes the position of a partition that has none.
 func (s *Store) InsertPosition(ctx context.Context, p Position) error {
 	return s.BeginFunc(ctx, func(tx *Tx) error {
-		var batch pgx.Batch
-		queuePosition(&batch, p)
-		if err := tx.send(ctx, &batch); err != nil {
+		_, err := tx.tx.Exec(ctx, insertPositionSQL, p.Partition, p.Stream, int64(p.Sequence),
+			timestamp(p.Clock.Now), timestamp(p.Clock.Watermark), int64(p.LastMessage), timestamp(p.LastMessageAt))
+		if err != nil {
 			return fmt.Errorf("position: %w", err)
 		}
 		return nil
 	})
-}
-
-func queuePosition(batch *pgx.Batch, p Position) {
-	batch.Queue(insertPositionSQL, p.Partition, p.Stream, int64(p.Sequence),
-		timestamp(p.Clock.Now), timestamp(p.Clock.Watermark), int64(p.LastMessage), timestamp(p.LastMessageAt))
 }
 
 // instant scans a time.
