@@ -97,7 +97,7 @@ func (d *Decoder) checkSubject(at string) {
 		d.problems.add(at, "must be phones.<system>.<entity>")
 	case entity != string(d.event.Entity):
 		d.problems.add(at, "names another entity than the event's type")
-	case !isSystemToken(system, d.event.System):
+	case system != systemToken(d.event.System):
 		d.problems.add(at, "names another phone system than the data")
 	case d.event.System == uuid.Nil && !r.global:
 		d.problems.add(at, "only groups and classifications are global")

@@ -149,20 +149,7 @@ func (a attributes) check(e *Event, p *problems, at func(attribute string) strin
 
 // headerSafe reports whether a header carries a value unchanged.
 func headerSafe(value string) bool {
-	if visible(value) {
-		return true
-	}
 	return utf8.ValidString(value) && strings.TrimSpace(value) == value && !strings.ContainsFunc(value, unicode.IsControl)
-}
-
-// visible reports whether a text consists of visible ASCII characters, as most do.
-func visible(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // Encode returns an event as a message in binary mode. An event that [Decode] would refuse is an error.

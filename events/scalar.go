@@ -71,7 +71,7 @@ func printable(v value, limit int) (string, string) {
 	case problem != "":
 	case s == "":
 		problem = "must not be empty"
-	case !visible(s) && strings.ContainsFunc(s, unicode.IsControl):
+	case strings.ContainsFunc(s, unicode.IsControl):
 		problem = "must have no control characters"
 	}
 	return s, problem
