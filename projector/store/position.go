@@ -63,11 +63,6 @@ const (
 	registeredPartitionsSQL = "select partitions from control.stream where stream = $1"
 )
 
-// RowQuerier is a pool, a connection or a transaction.
-type RowQuerier interface {
-	QueryRow(ctx context.Context, query string, parameters ...any) pgx.Row
-}
-
 // RegisterStream records how many partitions a stream has where it is new, and returns how many it had when it was first read. The error
 // is [ErrNotMigrated] in a database without this release's migrations.
 func (s *Store) RegisterStream(ctx context.Context, stream uuid.UUID, partitions int) (registered int, err error) {
@@ -81,7 +76,7 @@ func (s *Store) RegisterStream(ctx context.Context, stream uuid.UUID, partitions
 }
 
 // RegisteredPartitions returns how many partitions a stream had when it was first read; 0: it was never read.
-func RegisteredPartitions(ctx context.Context, db RowQuerier, stream uuid.UUID) (partitions int, err error) {
+func RegisteredPartitions(ctx context.Context, db schema.RowQuerier, stream uuid.UUID) (partitions int, err error) {
 	err = db.QueryRow(ctx, registeredPartitionsSQL, stream).Scan(&partitions)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, nil
