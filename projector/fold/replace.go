@@ -21,11 +21,11 @@ func replaced[K comparable, R replaceable, S any](
 	s *State, t *Table[K, R], key func(events.Identity) K, row func(S) R,
 ) rule {
 	return rule{
-		want: func(e events.Event) {
-			t.want(key(e.Identity))
-			s.PhoneSystems.want(e.System) // counts changes of its directory
+		need: func(e events.Event) {
+			t.need(key(e.Identity))
+			s.PhoneSystems.need(e.System) // counts changes of its directory
 		},
-		fold: func(e events.Event, _ events.Time) (Outcome, error) {
+		apply: func(e events.Event, _ events.Time) (Outcome, error) {
 			return replaceRow(s, t, key(e.Identity), e, row), nil
 		},
 	}

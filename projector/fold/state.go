@@ -9,7 +9,7 @@ import (
 )
 
 // State is the part of the projection that a batch of events touches. Before it folds, the caller loads three groups of rows: the rows that
-// [State.Want] asks for; all recordings and analyses of the calls and voicemails among them; and the tombstones of the call groups,
+// [State.Need] asks for; all recordings and analyses of the calls and voicemails among them; and the tombstones of the call groups,
 // extensions and representatives to which those calls and their analyses refer.
 type State struct {
 	Partition int16 // of all rows
@@ -62,27 +62,27 @@ var (
 	errOwnerRowChanged = errors.New("callId or voicemailId differs from that of the facet's earlier events and must not change")
 )
 
-// Fold applies one event; at is the partition's clock at the event. An error means that the event contradicts earlier ones: it
+// Apply applies one event; at is the partition's clock at the event. An error means that the event contradicts earlier ones: it
 // changes nothing, and the caller stores it as a dead letter.
-func (s *State) Fold(e events.Event, at events.Time) (Outcome, error) {
+func (s *State) Apply(e events.Event, at events.Time) (Outcome, error) {
 	s.Notices = nil
 	if !s.Notify {
-		return s.fold(e, at)
+		return s.apply(e, at)
 	}
 	before := s.fetchable(e.Identity)
-	outcome, err := s.fold(e, at)
+	outcome, err := s.apply(e, at)
 	if outcome == Applied {
 		s.Notices = newlyFetchable(before, s.fetchable(e.Identity))
 	}
 	return outcome, err
 }
 
-func (s *State) fold(e events.Event, at events.Time) (Outcome, error) {
+func (s *State) apply(e events.Event, at events.Time) (Outcome, error) {
 	r, ok := s.rules()[e.Entity]
 	if !ok {
 		return 0, errUnknownEntity
 	}
-	return r.fold(e, at)
+	return r.apply(e, at)
 }
 
 // staleOr returns Conflicting where an event with the stored version has other content, else Stale. Content that makes the same row is the same.

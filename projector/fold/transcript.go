@@ -41,16 +41,16 @@ func transcriptOwner(id events.Identity) OwnerRowKey {
 	return OwnerRowKey{id.System, owner}
 }
 
-// wantTranscript asks for a transcript and its call or voicemail, which a notice names.
-func (s *State) wantTranscript(e events.Event) {
+// needTranscript asks for a transcript and its call or voicemail, which a notice names.
+func (s *State) needTranscript(e events.Event) {
 	owner := transcriptOwner(e.Identity)
-	s.wantOwnerRow(owner)
+	s.needOwnerRow(owner)
 	if owner.Entity == events.EntityVoicemail {
-		s.Voicemails.want(Key{owner.System, owner.ID})
+		s.Voicemails.need(Key{owner.System, owner.ID})
 	}
 }
 
-func (s *State) foldTranscript(e events.Event, at events.Time) (Outcome, error) {
+func (s *State) applyTranscript(e events.Event, at events.Time) (Outcome, error) {
 	owner := transcriptOwner(e.Identity)
 	if s.ownerRowDeleted(owner) {
 		return Ignored, nil

@@ -47,7 +47,7 @@ func checkLoaded(t *testing.T, loaded *fold.State, full []timedEvent) {
 	t.Helper()
 	fresh := &fold.State{Partition: 3}
 	for _, e := range full {
-		if _, err := fresh.Fold(e.Event, e.At-1000); err != nil {
+		if _, err := fresh.Apply(e.Event, e.At-1000); err != nil {
 			t.Fatal(err)
 		}
 	}

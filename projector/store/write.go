@@ -85,7 +85,7 @@ func (c ChangeSet) decides() bool {
 
 // queueRows queues the statements that write the rows which follow from events.
 func (s *Store) queueRows(batch *pgx.Batch, state *fold.State) {
-	for _, r := range s.relations {
+	for _, r := range s.tables {
 		queued := len(batch.QueuedQueries)
 		r.write(state, batch)
 		for _, query := range batch.QueuedQueries[queued:] {

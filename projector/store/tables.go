@@ -10,16 +10,16 @@ import (
 	"callboard/projector/fold"
 )
 
-// Short names, for the lines of newRelations.
+// Short names, for the lines of newTables.
 type (
 	state                 = fold.State
 	rows[K, R comparable] = fold.Table[K, R]
 	deltas[K comparable]  = fold.Deltas[K]
 )
 
-// newRelations returns all tables whose rows follow from events, in the order in which they are written.
-func newRelations() []relation {
-	return []relation{
+// newTables returns all tables whose rows follow from events, in the order in which they are written.
+func newTables() []storedTable {
+	return []storedTable{
 		partitioned("phone_system",
 			func(s *state) *rows[uuid.UUID, fold.PhoneSystem] { return &s.PhoneSystems }).loaded(),
 		global("phone_system_group", func(s *state) *rows[uuid.UUID, fold.Group] { return &s.Groups }).loaded(),
@@ -51,88 +51,88 @@ func newRelations() []relation {
 	}
 }
 
-// relation is a table without the Go types of its rows.
-type relation struct {
+// storedTable is a table without the Go types of its rows.
+type storedTable struct {
 	name  string
-	load  func(*fold.State, *pgx.Batch) // queues the loads of what the state wants; nil: the table is never loaded
+	load  func(*fold.State, *pgx.Batch) // queues the loads of what the state needs; nil: the table is never loaded
 	write func(*fold.State, *pgx.Batch) // queues the statements that write what differs from the table
 }
 
-// entity ties a table to its rows in a [fold.State].
-type entity[K, R comparable] struct {
+// boundTable ties a table to its rows in a [fold.State].
+type boundTable[K, R comparable] struct {
 	table[K, R]
 	rows func(*fold.State) *fold.Table[K, R]
 
-	// How rows are loaded that nobody wants by key, but which belong to calls or voicemails; nil: none are.
+	// How rows are loaded that nothing needs by key, but which belong to calls or voicemails; nil: none are.
 	owners       func(*fold.State) []fold.Key
 	ownerColumns []column // of these keys
 	ownedSQL     string
 }
 
 // partitioned describes a table whose rows belong to partitions.
-func partitioned[K, R comparable](name string, rows func(*fold.State) *fold.Table[K, R]) entity[K, R] {
-	return entity[K, R]{table: newTable[K, R](name, true, "id"), rows: rows}
+func partitioned[K, R comparable](name string, rows func(*fold.State) *fold.Table[K, R]) boundTable[K, R] {
+	return boundTable[K, R]{table: newTable[K, R](name, true, "id"), rows: rows}
 }
 
 // global describes a table without partitions.
-func global[K, R comparable](name string, rows func(*fold.State) *fold.Table[K, R]) entity[K, R] {
-	return entity[K, R]{table: newTable[K, R](name, false, "id"), rows: rows}
+func global[K, R comparable](name string, rows func(*fold.State) *fold.Table[K, R]) boundTable[K, R] {
+	return boundTable[K, R]{table: newTable[K, R](name, false, "id"), rows: rows}
 }
 
-// withAllOf adds all rows of the wanted calls and voicemails to the loaded rows. id is the column that names them.
-func (e entity[K, R]) withAllOf(id string) entity[K, R] {
-	e.owners, e.ownerColumns = wantedOwners, columnsOf(kinds(), reflect.TypeFor[fold.Key](), "")
-	e.ownedSQL = e.selectSQL(e.unnest(e.ownerColumns), "system_id, "+id)
-	return e
+// withAllOf adds all rows of the needed calls and voicemails to the loaded rows. id is the column that names them.
+func (b boundTable[K, R]) withAllOf(id string) boundTable[K, R] {
+	b.owners, b.ownerColumns = neededOwners, columnsOf(kinds(), reflect.TypeFor[fold.Key](), "")
+	b.ownedSQL = b.selectSQL(b.unnest(b.ownerColumns), "system_id, "+id)
+	return b
 }
 
-// withTargets adds the rows whose keys are those of what the wanted calls, as they are stored, refer to.
-func (e entity[K, R]) withTargets() entity[K, R] {
-	e.owners, e.ownerColumns = wantedCalls, columnsOf(kinds(), reflect.TypeFor[fold.Key](), "")
-	e.ownedSQL = e.selectSQL("("+referencedTargetsSQL+")", names(e.key))
-	return e
+// withTargets adds the rows whose keys are those of what the needed calls, as they are stored, refer to.
+func (b boundTable[K, R]) withTargets() boundTable[K, R] {
+	b.owners, b.ownerColumns = neededCalls, columnsOf(kinds(), reflect.TypeFor[fold.Key](), "")
+	b.ownedSQL = b.selectSQL("("+referencedTargetsSQL+")", names(b.key))
+	return b
 }
 
-func wantedCalls(s *fold.State) []fold.Key { return s.CallLogs.Wanted() }
+func neededCalls(s *fold.State) []fold.Key { return s.CallLogs.Needed() }
 
-func wantedOwners(s *fold.State) []fold.Key {
+func neededOwners(s *fold.State) []fold.Key {
 	var keys []fold.Key
-	for _, owner := range s.Transcripts.Wanted() {
+	for _, owner := range s.Transcripts.Needed() {
 		keys = append(keys, fold.Key{System: owner.System, ID: owner.ID})
 	}
 	return keys
 }
 
-// written is the relation of a table that is never loaded.
-func (e entity[K, R]) written() relation { return relation{name: e.name, write: e.write} }
+// written is a table that is never loaded.
+func (b boundTable[K, R]) written() storedTable { return storedTable{name: b.name, write: b.write} }
 
-// loaded is the relation of a table of which rows are loaded.
-func (e entity[K, R]) loaded() relation {
-	return relation{name: e.name, load: e.load, write: e.write}
+// loaded is a table of which rows are loaded.
+func (b boundTable[K, R]) loaded() storedTable {
+	return storedTable{name: b.name, load: b.load, write: b.write}
 }
 
-// load queues the loads of the rows that the state wants.
-func (e entity[K, R]) load(s *fold.State, batch *pgx.Batch) {
-	collect := func(rows pgx.Rows) error { return e.collect(rows, e.rows(s).Load) }
-	if keys := e.rows(s).Wanted(); len(keys) > 0 {
-		e.queue(batch, s, e.selectByKeySQL, e.bindKeys(keys)).Query(collect)
+// load queues the loads of the rows that the state needs.
+func (b boundTable[K, R]) load(s *fold.State, batch *pgx.Batch) {
+	collect := func(rows pgx.Rows) error { return b.collect(rows, b.rows(s).Load) }
+	if keys := b.rows(s).Needed(); len(keys) > 0 {
+		b.queue(batch, s, b.selectByKeySQL, b.bindKeys(keys)).Query(collect)
 	}
-	if e.owners == nil {
+	if b.owners == nil {
 		return
 	}
-	if keys := e.owners(s); len(keys) > 0 {
-		e.queue(batch, s, e.ownedSQL, arrays(e.ownerColumns, len(keys), pointers(keys))).Query(collect)
+	if keys := b.owners(s); len(keys) > 0 {
+		b.queue(batch, s, b.ownedSQL, arrays(b.ownerColumns, len(keys), pointers(keys))).Query(collect)
 	}
 }
 
 // write queues the statements that write what differs from the table.
-func (e entity[K, R]) write(s *fold.State, batch *pgx.Batch) {
-	upserts, deletes := e.rows(s).Changes()
+func (b boundTable[K, R]) write(s *fold.State, batch *pgx.Batch) {
+	upserts, deletes := b.rows(s).Changes()
 	if len(deletes) > 0 {
-		e.queue(batch, s, e.deleteSQL, e.bindKeys(deletes))
+		b.queue(batch, s, b.deleteSQL, b.bindKeys(deletes))
 	}
 	if len(upserts) > 0 {
-		e.queue(batch, s, e.upsertSQL, e.bind(len(upserts), slices.Values(upserts)))
+		b.queue(batch, s, b.upsertSQL, b.bind(len(upserts), slices.Values(upserts)))
 	}
 }
 
@@ -142,11 +142,11 @@ type counter[K any] struct {
 	N   int64
 }
 
-// counted is the relation of a table of counters. A counter that falls to 0 loses its row, so that the rows don't
+// counted is a table of counters. A counter that falls to 0 loses its row, so that the rows don't
 // depend on how the events were batched.
-func counted[K comparable](name string, tally func(*fold.State) fold.Deltas[K]) relation {
+func counted[K comparable](name string, tally func(*fold.State) fold.Deltas[K]) storedTable {
 	t := newTable[K, counter[K]](name, true, "count")
-	return relation{name: name, write: func(s *fold.State, batch *pgx.Batch) {
+	return storedTable{name: name, write: func(s *fold.State, batch *pgx.Batch) {
 		var changed []counter[K]
 		var lowered []K
 		for key, n := range tally(s) {
