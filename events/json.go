@@ -61,7 +61,6 @@ func indexOf(members []member, name string) int {
 type document struct {
 	members []member
 	decoder jsontext.Decoder
-	root    object
 }
 
 // maxKept is the number of members for which a document keeps its memory.
@@ -87,8 +86,7 @@ func (d *document) object(data []byte, p *problems) *object {
 		p.add("", "must be an object")
 		return nil
 	}
-	d.root = object{members: d.members[1:], problems: p, reused: d.root.reused}
-	return &d.root
+	return &object{members: d.members[1:], problems: p}
 }
 
 // forget drops the references to the last message.

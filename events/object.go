@@ -5,29 +5,20 @@ import (
 	"strings"
 )
 
-// object reads the members of one JSON object by name and adds their problems. Callers mostly read members in the order of the
-// message, so a search starts after the last member found.
+// object reads the members of one JSON object by name and adds their problems.
 type object struct {
 	members  []member
-	next     int
 	problems *problems
 
 	// The position of the object. Its JSON pointer is written only if there is a problem.
 	outer   *object
 	name    string // the member of outer that holds the object, or the array of which it is an element
 	element int    // the index in that array plus 1, or 0
-
-	reused *object // the memory of the objects within this one, which are read one after the other
 }
 
-// inner returns the object with these members in the member called name of o. element is its index plus 1 if that is an array. The
-// object is valid until the next call.
+// inner returns the object with these members in the member called name of o. element is its index plus 1 if that is an array.
 func (o *object) inner(name string, element int, members []member) *object {
-	if o.reused == nil {
-		o.reused = &object{}
-	}
-	*o.reused = object{members: members, problems: o.problems, outer: o, name: name, element: element, reused: o.reused.reused}
-	return o.reused
+	return &object{members: members, problems: o.problems, outer: o, name: name, element: element}
 }
 
 func (o *object) pointer() string {
@@ -55,14 +46,11 @@ func (o *object) elementProblem(name string, i int, detail string) {
 
 // find returns a member and the members within it, or nil.
 func (o *object) find(name string) []member {
-	at := indexOf(o.members[o.next:], name)
-	if at >= 0 {
-		at += o.next
-	} else if at = indexOf(o.members[:o.next], name); at < 0 {
+	at := indexOf(o.members, name)
+	if at < 0 {
 		return nil
 	}
-	o.next = at + 1 + int(o.members[at].span)
-	return o.members[at:o.next]
+	return o.members[at : at+1+int(o.members[at].span)]
 }
 
 // findValue returns a member that is not null and the members within it, or nil.

@@ -126,15 +126,5 @@ func (s *State) ownerRowDeleted(owner OwnerRowKey) bool {
 
 // String returns the outcome as one lower-case word.
 func (o Outcome) String() string {
-	switch o {
-	case Applied:
-		return "applied"
-	case Stale:
-		return "stale"
-	case Ignored:
-		return "ignored"
-	case Conflicting:
-		return "conflicting"
-	}
-	return "unknown"
+	return [...]string{"unknown", "applied", "stale", "ignored", "conflicting"}[o]
 }
