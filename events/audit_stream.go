@@ -43,21 +43,24 @@ func AuditStreamConfig(replicas int) jetstream.StreamConfig {
 
 // CheckAuditStream returns one sentence for each setting of a running stream that can lose entries.
 func CheckAuditStream(running jetstream.StreamConfig) []string {
-	var faults []string
-	unsafe := func(is bool, format string, values ...any) {
-		if is {
-			faults = append(faults, "stream "+running.Name+" "+fmt.Sprintf(format, values...))
-		}
-	}
-	unsafe(running.Storage != jetstream.FileStorage, "is not stored in files: a restart loses entries that are not in PostgreSQL yet.")
-	unsafe(running.MaxAge > 0 && running.MaxAge < auditMaxAge, "drops messages after %s: entries that no projector has stored by then are lost. "+
-		"Run 'nats stream edit %s --max-age 48h'.", running.MaxAge, running.Name)
+	stream := "stream " + running.Name + " "
 	limited := running.MaxMsgs > 0 || running.MaxBytes > 0 || running.MaxMsgsPerSubject > 0
-	unsafe(limited && running.Discard != jetstream.DiscardNew, "drops old messages when it is full: set its discard policy to new.")
-	unsafe(running.MaxBytes <= 0, "has no limit of its size: entries that no projector stores can fill the disk of the events. "+
-		"Run 'nats stream edit %s --max-bytes %d --discard new'.", running.Name, auditMaxBytes)
-	unsafe(running.Retention != jetstream.LimitsPolicy, "does not keep stored messages: a failover of PostgreSQL can lose their entries.")
-	unsafe(running.DenyPurge, "denies purges: once it is full of stored entries, readers will refuse all requests.")
-	unsafe(running.NoAck, "does not acknowledge messages: readers will refuse all requests once their queues are full.")
-	return faults
+	return brokenRules([]streamRule{
+		{running.Storage != jetstream.FileStorage, stream +
+			"is not stored in files: a restart loses entries that are not in PostgreSQL yet."},
+		{running.MaxAge > 0 && running.MaxAge < auditMaxAge, stream + fmt.Sprintf(
+			"drops messages after %s: entries that no projector has stored by then are lost. "+
+				"Run 'nats stream edit %s --max-age 48h'.", running.MaxAge, running.Name)},
+		{limited && running.Discard != jetstream.DiscardNew, stream +
+			"drops old messages when it is full: set its discard policy to new."},
+		{running.MaxBytes <= 0, stream + fmt.Sprintf(
+			"has no limit of its size: entries that no projector stores can fill the disk of the events. "+
+				"Run 'nats stream edit %s --max-bytes %d --discard new'.", running.Name, auditMaxBytes)},
+		{running.Retention != jetstream.LimitsPolicy, stream +
+			"does not keep stored messages: a failover of PostgreSQL can lose their entries."},
+		{running.DenyPurge, stream +
+			"denies purges: once it is full of stored entries, readers will refuse all requests."},
+		{running.NoAck, stream +
+			"does not acknowledge messages: readers will refuse all requests once their queues are full."},
+	})
 }

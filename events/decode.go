@@ -64,10 +64,9 @@ func (d *Decoder) structured(o *object) {
 		return
 	}
 	a.check(&d.event, &d.problems, func(attribute string) string { return "/" + attribute })
-	requiredNested(o, "data", func(data *object) struct{} {
+	if data := o.requiredObject("data"); data != nil {
 		d.data(a.ceType, "/type", data)
-		return struct{}{}
-	})
+	}
 	d.checkSubject("subject")
 }
 
@@ -81,7 +80,7 @@ func (d *Decoder) data(ceType, typeAt string, o *object) {
 	if deleted {
 		d.event.Identity = r.readDeletion(o)
 	} else {
-		d.event.State = r.read(o)
+		d.event.State = r.readState(o)
 		d.event.Identity = d.event.State.Identity()
 	}
 }
@@ -98,7 +97,7 @@ func (d *Decoder) checkSubject(at string) {
 		d.problems.add(at, "must be phones.<system>.<entity>")
 	case entity != string(d.event.Entity):
 		d.problems.add(at, "names another entity than the event's type")
-	case !isSystemToken(system, d.event.System):
+	case system != systemToken(d.event.System):
 		d.problems.add(at, "names another phone system than the data")
 	case d.event.System == uuid.Nil && !r.global:
 		d.problems.add(at, "only groups and classifications are global")

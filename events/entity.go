@@ -1,6 +1,7 @@
 package events
 
 import (
+	"reflect"
 	"strings"
 
 	"github.com/google/uuid"
@@ -32,7 +33,7 @@ const (
 type registration struct {
 	entity   Entity
 	global   bool                          // it can belong to no single phone system
-	read     func(*object) State           // reads the data of a "changed" event
+	state    State                         // a nil pointer to the type of the data of a "changed" event
 	readKey  func(*object, *Identity)      // reads system and key from the data of a "deleted" event
 	writeKey func(string, *deletion) error // writes the key to the data of a "deleted" event
 }
@@ -40,21 +41,21 @@ type registration struct {
 // registry is the table of all entities. An entity comes before the entities that refer to it.
 func registry() [15]registration {
 	return [...]registration{
-		{EntityPhoneSystem, false, readPhoneSystem, readSystemKey, writeID},
-		{EntityGroup, true, readGroup, readID, writeID},
-		{EntityExtension, false, readExtension, readSystemAndID, writeID},
-		{EntityPhone, false, readPhone, readSystemAndID, writeID},
-		{EntityPhoneNumber, false, readPhoneNumber, readSystemAndID, writeID},
-		{EntityAgentConfig, false, readAgentConfig, readSystemAndID, writeID},
-		{EntityCallGroup, false, readCallGroup, readSystemAndID, writeID},
-		{EntityCallMenu, false, readCallMenu, readSystemAndID, writeID},
-		{EntityRepresentative, false, readRepresentative, readSystemAndID, writeID},
-		{EntityClassification, true, readClassification, readClassificationKey, writeClassificationKey},
-		{EntityCall, false, readCall, readSystemAndID, writeID},
-		{EntityTranscript, false, readTranscript, readTranscriptKey, writeTranscriptKey},
-		{EntityRecording, false, readRecording, readRecordingKey, writeRecordingKey},
-		{EntityAnalysis, false, readAnalysis, readSystemAndID, writeID},
-		{EntityVoicemail, false, readVoicemail, readSystemAndID, writeID},
+		{EntityPhoneSystem, false, (*PhoneSystem)(nil), readSystemKey, writeID},
+		{EntityGroup, true, (*Group)(nil), readID, writeID},
+		{EntityExtension, false, (*Extension)(nil), readSystemAndID, writeID},
+		{EntityPhone, false, (*Phone)(nil), readSystemAndID, writeID},
+		{EntityPhoneNumber, false, (*PhoneNumber)(nil), readSystemAndID, writeID},
+		{EntityAgentConfig, false, (*AgentConfig)(nil), readSystemAndID, writeID},
+		{EntityCallGroup, false, (*CallGroup)(nil), readSystemAndID, writeID},
+		{EntityCallMenu, false, (*CallMenu)(nil), readSystemAndID, writeID},
+		{EntityRepresentative, false, (*Representative)(nil), readSystemAndID, writeID},
+		{EntityClassification, true, (*Classification)(nil), readClassificationKey, writeClassificationKey},
+		{EntityCall, false, (*Call)(nil), readSystemAndID, writeID},
+		{EntityTranscript, false, (*Transcript)(nil), readTranscriptKey, writeTranscriptKey},
+		{EntityRecording, false, (*Recording)(nil), readRecordingKey, writeRecordingKey},
+		{EntityAnalysis, false, (*Analysis)(nil), readSystemAndID, writeID},
+		{EntityVoicemail, false, (*Voicemail)(nil), readSystemAndID, writeID},
 	}
 }
 
@@ -89,11 +90,18 @@ type deletion struct {
 	Version       int64           `json:"version"`
 }
 
+// readState reads the data of a "changed" event.
+func (r registration) readState(o *object) State {
+	to := reflect.New(reflect.TypeOf(r.state).Elem())
+	planOf(to.Type().Elem()).read(o, to.Elem())
+	return to.Interface().(State)
+}
+
 // readDeletion reads the data of a "deleted" event: the entity's key and the version of the deletion.
 func (r registration) readDeletion(o *object) Identity {
 	d := Identity{Entity: r.entity}
 	r.readKey(o, &d)
-	d.Version = readVersion(o)
+	d.Version = required(o, "version", version)
 	return d
 }
 

@@ -2,6 +2,7 @@ package events
 
 import (
 	"math"
+	"reflect"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -54,9 +55,9 @@ type Transcript struct {
 	CallID        Null[uuid.UUID] `json:"callId"`      // exactly one of CallID
 	VoicemailID   Null[uuid.UUID] `json:"voicemailId"` // and VoicemailID
 	Version       int64           `json:"version"`
-	Status        string          `json:"status"` // queued, running, completed, failed, skipped, removed
-	Text          Null[string]    `json:"text,omitzero"`
-	Turns         []Turn          `json:"turns,omitzero"`
+	Status        string          `json:"status" is:"queued|running|completed|failed|skipped|removed"` // queued, running, completed, failed, skipped, removed
+	Text          Null[string]    `json:"text,omitzero" is:"-"`
+	Turns         []Turn          `json:"turns,omitzero" is:"-"`
 	Object        *Object         `json:"object,omitzero"` // the claim check that replaces Text and Turns
 }
 
@@ -72,7 +73,7 @@ const (
 
 // Turn is an uninterrupted part of the transcript by one speaker. Times are in seconds from the start, or null if unknown.
 type Turn struct {
-	Text         string        `json:"text"`
+	Text         string        `json:"text" is:"any text"`
 	Speaker      Speaker       `json:"speaker"`
 	StartSeconds Null[float64] `json:"startSeconds"`
 	EndSeconds   Null[float64] `json:"endSeconds"`
@@ -81,17 +82,17 @@ type Turn struct {
 
 // Speaker is one of {kind: role, role: agent or customer}, {kind: numbered, ordinal} and {kind: unattributed}.
 type Speaker struct {
-	Kind    string      `json:"kind"`
-	Role    string      `json:"role,omitempty"`
-	Ordinal Null[int64] `json:"ordinal,omitzero"`
+	Kind    string      `json:"kind" is:"role|numbered|unattributed"`
+	Role    string      `json:"role,omitempty" is:"-"`
+	Ordinal Null[int64] `json:"ordinal,omitzero" is:"-"`
 }
 
 // Object is a claim check: it names the entry of a JetStream Object Store that holds a body too large for a message.
 type Object struct {
-	Bucket string `json:"bucket"`
-	Name   string `json:"name"`
-	Bytes  int64  `json:"bytes"`
-	Digest string `json:"digest"` // SHA-256=<URL-safe base64>
+	Bucket string `json:"bucket" is:"bucket"`
+	Name   string `json:"name" is:"objectName"`
+	Bytes  int64  `json:"bytes" is:"body bytes"`
+	Digest string `json:"digest" is:"digest"` // SHA-256=<URL-safe base64>
 }
 
 // OwnerRow returns the call or voicemail that was transcribed.
@@ -102,28 +103,19 @@ func (t *Transcript) Identity() Identity {
 	return Identity{EntityTranscript, t.PhoneSystemID, t.OwnerRow().Key(), t.Version}
 }
 
-func readTranscript(o *object) State {
-	t := &Transcript{
-		PhoneSystemID: required(o, "phoneSystemId", identifier),
-		CallID:        nullable(o, "callId", identifier),
-		VoicemailID:   nullable(o, "voicemailId", identifier),
-		Version:       readVersion(o),
-		Status: required(o, "status", oneOf(TranscriptQueued, TranscriptRunning, TranscriptCompleted,
-			TranscriptFailed, TranscriptSkipped, TranscriptRemoved)),
-		Object: nested(o, "object", readObject),
-	}
+// check implements [checked].
+func (t *Transcript) check(o *object) {
 	checkOwnerRow(o, t.CallID, t.VoicemailID)
 	t.readBody(o)
 	if t.Object != nil && (t.Text.Valid || len(t.Turns) > 0) {
 		o.problem("object", "must be absent where text or turns are present")
 	}
-	return t
 }
 
 func (t *Transcript) readBody(o *object) {
 	t.Text = nullable(o, "text", storable)
 	if o.has("turns") {
-		t.Turns = list(o, "turns", maxTurns, readTurn)
+		planOf(reflect.TypeFor[Turn]()).readList(o, "turns", reflect.ValueOf(&t.Turns).Elem())
 	}
 	if t.tooLarge() {
 		o.problem("text", "text and turns "+atMost(maxTranscript, "bytes together as JSON"))
@@ -172,33 +164,13 @@ func (t *Transcript) ReadBody(data []byte) error {
 	return p.err()
 }
 
-func readTurn(o *object) Turn {
-	return Turn{
-		Text:         required(o, "text", storable),
-		Speaker:      requiredNested(o, "speaker", readSpeaker),
-		StartSeconds: nullable(o, "startSeconds", number),
-		EndSeconds:   nullable(o, "endSeconds", number),
-		Confidence:   nullable(o, "confidence", number),
-	}
-}
-
-func readSpeaker(o *object) Speaker {
-	s := Speaker{Kind: required(o, "kind", oneOf("role", "numbered", "unattributed"))}
+// check implements [checked]. It reads the member that the kind has.
+func (s *Speaker) check(o *object) {
 	switch s.Kind {
 	case "role":
 		s.Role = required(o, "role", oneOf("agent", "customer"))
 	case "numbered":
 		s.Ordinal = Some(required(o, "ordinal", integer(math.MinInt32, math.MaxInt32)))
-	}
-	return s
-}
-
-func readObject(o *object) Object {
-	return Object{
-		Bucket: required(o, "bucket", oneOf(TranscriptBucket)),
-		Name:   required(o, "name", objectName),
-		Bytes:  required(o, "bytes", integer(0, MaxBodyBytes)),
-		Digest: required(o, "digest", matching(isDigest, "must be SHA-256= and the digest in URL-safe base64")),
 	}
 }
 
@@ -209,13 +181,13 @@ func isDigest(s string) bool {
 
 // Recording is the audio of one call or one voicemail.
 type Recording struct {
-	RecordingSid    string          `json:"recordingSid"` // RE...
+	RecordingSid    string          `json:"recordingSid" is:"recordingSid"` // RE...
 	PhoneSystemID   uuid.UUID       `json:"phoneSystemId"`
 	CallID          Null[uuid.UUID] `json:"callId"`      // exactly one of CallID
 	VoicemailID     Null[uuid.UUID] `json:"voicemailId"` // and VoicemailID
 	Version         int64           `json:"version"`
-	Status          string          `json:"status"` // processing, ready, unavailable
-	DurationSeconds Null[int64]     `json:"durationSeconds"`
+	Status          string          `json:"status" is:"processing|ready|unavailable"` // processing, ready, unavailable
+	DurationSeconds Null[int64]     `json:"durationSeconds" is:"seconds"`
 	CreatedAt       Time            `json:"createdAt"`
 	Audio           *Audio          `json:"audio"` // required when ready
 }
@@ -229,9 +201,9 @@ const (
 
 // Audio is an object of the audio store.
 type Audio struct {
-	Key         string `json:"key"`
-	ContentType string `json:"contentType"`
-	Bytes       int64  `json:"bytes"`
+	Key         string `json:"key" is:"audioKey"`
+	ContentType string `json:"contentType" is:"name"`
+	Bytes       int64  `json:"bytes" is:"bytes"`
 }
 
 // OwnerRow returns the call or voicemail that was recorded.
@@ -242,30 +214,11 @@ func (r *Recording) Identity() Identity {
 	return Identity{EntityRecording, r.PhoneSystemID, r.RecordingSid, r.Version}
 }
 
-func readRecording(o *object) State {
-	r := &Recording{
-		RecordingSid:    required(o, "recordingSid", recordingSid),
-		PhoneSystemID:   required(o, "phoneSystemId", identifier),
-		CallID:          nullable(o, "callId", identifier),
-		VoicemailID:     nullable(o, "voicemailId", identifier),
-		Version:         readVersion(o),
-		Status:          required(o, "status", oneOf(RecordingProcessing, RecordingReady, RecordingUnavailable)),
-		DurationSeconds: nullable(o, "durationSeconds", seconds),
-		CreatedAt:       required(o, "createdAt", instant),
-		Audio:           nested(o, "audio", readAudio),
-	}
+// check implements [checked].
+func (r *Recording) check(o *object) {
 	checkOwnerRow(o, r.CallID, r.VoicemailID)
 	if r.Status == RecordingReady && !o.has("audio") {
 		o.problem("audio", "is required when status is ready")
-	}
-	return r
-}
-
-func readAudio(o *object) Audio {
-	return Audio{
-		Key:         required(o, "key", audioKey),
-		ContentType: required(o, "contentType", name),
-		Bytes:       required(o, "bytes", integer(0, math.MaxInt64)),
 	}
 }
 

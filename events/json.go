@@ -60,7 +60,7 @@ func indexOf(members []member, name string) int {
 // document is the memory in which one message after the other is parsed.
 type document struct {
 	members []member
-	root    object
+	decoder jsontext.Decoder
 }
 
 // maxKept is the number of members for which a document keeps its memory.
@@ -73,20 +73,20 @@ func (d *document) object(data []byte, p *problems) *object {
 		return nil
 	}
 	var err error
-	d.members, err = scan(string(data), slices.Grow(d.members[:0], min(len(data)/32+8, 64)))
+	d.decoder.Reset(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true))
+	d.members, err = scan(&d.decoder, string(data), slices.Grow(d.members[:0], min(len(data)/32+8, 64)))
 	switch {
 	case errors.Is(err, errTooManyValues):
 		p.add("", err.Error())
 		return nil
 	case err != nil:
-		*p = append(*p, syntaxProblem(syntaxError(data)))
+		*p = append(*p, syntaxProblem(err))
 		return nil
 	case d.members[0].kind != '{':
 		p.add("", "must be an object")
 		return nil
 	}
-	d.root = object{members: d.members[1:], problems: p, reused: d.root.reused}
-	return &d.root
+	return &object{members: d.members[1:], problems: p}
 }
 
 // forget drops the references to the last message.
@@ -95,21 +95,6 @@ func (d *document) forget() {
 		*d = document{}
 	}
 	clear(d.members)
-}
-
-// maxLocated is the size in bytes up to which a syntax error is located: jsontext needs up to ten times as much memory.
-const maxLocated = 1 << 20
-
-// syntaxError returns the error of data that is not valid. jsontext reads the data once more for it.
-func syntaxError(data []byte) error {
-	if len(data) > maxLocated {
-		return errors.New("a syntax error that is not looked for in more than 1 MiB")
-	}
-	dec := jsontext.NewDecoder(bytes.NewReader(data))
-	if _, err := dec.ReadValue(); err != nil {
-		return err
-	}
-	return errors.New("data after the JSON value")
 }
 
 // syntaxProblem describes a syntax error without quoting the data.

@@ -1,10 +1,6 @@
 package events
 
-import (
-	"fmt"
-
-	"github.com/nats-io/nats.go/jetstream"
-)
+import "github.com/nats-io/nats.go/jetstream"
 
 // The stream and its subjects: one for each key.
 const (
@@ -29,18 +25,19 @@ func KeyStreamConfig(replicas int) jetstream.StreamConfig {
 
 // CheckKeyStream returns one sentence for each setting of a running stream that can lose entries.
 func CheckKeyStream(running jetstream.StreamConfig) []string {
-	var faults []string
-	unsafe := func(is bool, format string, values ...any) {
-		if is {
-			faults = append(faults, "stream "+running.Name+" "+fmt.Sprintf(format, values...))
-		}
-	}
-	unsafe(running.Storage != jetstream.FileStorage, "is not stored in files: a restart loses which keys were revoked.")
-	unsafe(running.Retention != jetstream.LimitsPolicy, "does not keep messages that were read: set its retention to limits.")
-	unsafe(running.MaxAge > 0, "drops messages after %s: keys that were revoked before can work again after a restore.", running.MaxAge)
-	unsafe(running.MaxMsgs > 0 || running.MaxBytes > 0, "has a limit of its size: keys whose messages it drops can work again after a restore.")
-	unsafe(!running.DenyDelete, "lets messages be deleted: a key whose message is deleted can work again after a restore.")
-	unsafe(!running.DenyPurge, "can be purged: keys that were revoked can work again after a restore.")
-	unsafe(running.NoAck, "does not acknowledge messages: keys can't be revoked.")
-	return faults
+	stream := "stream " + running.Name + " "
+	return brokenRules([]streamRule{
+		{running.Storage != jetstream.FileStorage, stream +
+			"is not stored in files: a restart loses which keys were revoked."},
+		{running.Retention != jetstream.LimitsPolicy, stream +
+			"does not keep messages that were read: set its retention to limits."},
+		{running.MaxAge > 0, stream + "drops messages after " + running.MaxAge.String() +
+			": keys that were revoked before can work again after a restore."},
+		{running.MaxMsgs > 0 || running.MaxBytes > 0, stream +
+			"has a limit of its size: keys whose messages it drops can work again after a restore."},
+		{!running.DenyDelete, stream +
+			"lets messages be deleted: a key whose message is deleted can work again after a restore."},
+		{!running.DenyPurge, stream + "can be purged: keys that were revoked can work again after a restore."},
+		{running.NoAck, stream + "does not acknowledge messages: keys can't be revoked."},
+	})
 }

@@ -38,10 +38,9 @@ func (d *Decoder) line(o *object, source string) {
 		return
 	}
 
-	requiredNested(o, "data", func(data *object) struct{} {
+	if data := o.requiredObject("data"); data != nil {
 		d.data(ceType, "/type", data)
-		return struct{}{}
-	})
+	}
 	token := cmp.Or(strings.ToLower(system.Value), systemToken(d.event.System))
 	d.message.Subject = subjectRoot + "." + token + "." + string(d.event.Entity)
 	d.checkSubject("/system")

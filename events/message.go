@@ -65,42 +65,20 @@ type attributes struct {
 	server string // the name of a header with which a server marks copies, or empty
 }
 
-// readHeader reads all attributes in one pass. HTTP gateways change the case of names.
-func readHeader(h nats.Header) (a attributes) {
-	for name, values := range h {
-		if len(values) == 0 {
-			continue
-		}
-		if attribute := a.of(name); attribute != nil {
-			*attribute = values[0]
-			continue
-		}
-		usual := inAnyCase(name, headerSpecVersion, headerID, headerSource, headerType, headerTime, headerContentType)
-		if attribute := a.of(usual); attribute != nil && *attribute == "" {
-			*attribute = values[0]
-		}
+// readHeader reads the attributes. HTTP gateways change the case of names.
+func readHeader(h nats.Header) attributes {
+	a := attributes{
+		specVersion: header(h, headerSpecVersion),
+		id:          header(h, headerID),
+		source:      header(h, headerSource),
+		ceType:      header(h, headerType),
+		time:        header(h, headerTime),
+		contentType: header(h, headerContentType),
+	}
+	for name := range h {
 		a.server = cmp.Or(a.server, inAnyCase(name, "Nats-Stream", "Nats-Subject", "Nats-Sequence", "Nats-Time-Stamp"))
 	}
 	return a
-}
-
-// of returns the attribute of a header in its usual case, or nil.
-func (a *attributes) of(header string) *string {
-	switch header {
-	case headerSpecVersion:
-		return &a.specVersion
-	case headerID:
-		return &a.id
-	case headerSource:
-		return &a.source
-	case headerType:
-		return &a.ceType
-	case headerTime:
-		return &a.time
-	case headerContentType:
-		return &a.contentType
-	}
-	return nil
 }
 
 // header looks a header up in its usual case, then in any case.
@@ -149,20 +127,7 @@ func (a attributes) check(e *Event, p *problems, at func(attribute string) strin
 
 // headerSafe reports whether a header carries a value unchanged.
 func headerSafe(value string) bool {
-	if visible(value) {
-		return true
-	}
 	return utf8.ValidString(value) && strings.TrimSpace(value) == value && !strings.ContainsFunc(value, unicode.IsControl)
-}
-
-// visible reports whether a text consists of visible ASCII characters, as most do.
-func visible(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // Encode returns an event as a message in binary mode. An event that [Decode] would refuse is an error.

@@ -5,29 +5,20 @@ import (
 	"strings"
 )
 
-// object reads the members of one JSON object by name and adds their problems. Callers mostly read members in the order of the
-// message, so a search starts after the last member found.
+// object reads the members of one JSON object by name and adds their problems.
 type object struct {
 	members  []member
-	next     int
 	problems *problems
 
 	// The position of the object. Its JSON pointer is written only if there is a problem.
 	outer   *object
 	name    string // the member of outer that holds the object, or the array of which it is an element
 	element int    // the index in that array plus 1, or 0
-
-	reused *object // the memory of the objects within this one, which are read one after the other
 }
 
-// inner returns the object with these members in the member called name of o. element is its index plus 1 if that is an array. The
-// object is valid until the next call.
+// inner returns the object with these members in the member called name of o. element is its index plus 1 if that is an array.
 func (o *object) inner(name string, element int, members []member) *object {
-	if o.reused == nil {
-		o.reused = &object{}
-	}
-	*o.reused = object{members: members, problems: o.problems, outer: o, name: name, element: element, reused: o.reused.reused}
-	return o.reused
+	return &object{members: members, problems: o.problems, outer: o, name: name, element: element}
 }
 
 func (o *object) pointer() string {
@@ -55,14 +46,11 @@ func (o *object) elementProblem(name string, i int, detail string) {
 
 // find returns a member and the members within it, or nil.
 func (o *object) find(name string) []member {
-	at := indexOf(o.members[o.next:], name)
-	if at >= 0 {
-		at += o.next
-	} else if at = indexOf(o.members[:o.next], name); at < 0 {
+	at := indexOf(o.members, name)
+	if at < 0 {
 		return nil
 	}
-	o.next = at + 1 + int(o.members[at].span)
-	return o.members[at:o.next]
+	return o.members[at : at+1+int(o.members[at].span)]
 }
 
 // findValue returns a member that is not null and the members within it, or nil.
@@ -114,55 +102,18 @@ func parseScalar[T any](o *object, name string, v value, read scalar[T]) T {
 	return t
 }
 
-// nested reads a member that is an object. It returns nil if the member is null or absent.
-func nested[T any](o *object, name string, read func(*object) T) *T {
+// requiredObject returns the object in a member that must be one, or nil if it is none.
+func (o *object) requiredObject(name string) *object {
 	m := o.findValue(name)
-	if m == nil {
-		return nil
-	}
-	inner := o.innerOf(name, m)
-	if inner == nil {
-		return nil
-	}
-	t := read(inner)
-	return &t
-}
-
-// requiredNested reads a member that must be an object.
-func requiredNested[T any](o *object, name string, read func(*object) T) (t T) {
-	m := o.findValue(name)
-	if m == nil {
+	switch {
+	case m == nil:
 		o.problem(name, "is required")
-	} else if inner := o.innerOf(name, m); inner != nil {
-		t = read(inner)
-	}
-	return t
-}
-
-// innerOf returns the object in a member, or nil if that is something else.
-func (o *object) innerOf(name string, m []member) *object {
-	if m[0].kind != '{' {
+		return nil
+	case m[0].kind != '{':
 		o.problem(name, "must be an object")
 		return nil
 	}
 	return o.inner(name, 0, m[1:])
-}
-
-// list reads an array of at most limit objects.
-func list[T any](o *object, name string, limit int, read func(*object) T) []T {
-	elements, n, ok := o.array(name, limit)
-	if !ok {
-		return nil
-	}
-	ts := make([]T, 0, n)
-	for i, element := range each(elements) {
-		if element[0].kind != '{' {
-			o.elementProblem(name, i, "must be an object")
-			continue
-		}
-		ts = append(ts, read(o.inner(name, i+1, element[1:])))
-	}
-	return ts
 }
 
 // values reads an array of at most limit scalars.

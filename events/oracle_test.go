@@ -48,17 +48,17 @@ func (d *Decoder) bodyByJsontext() *object {
 
 // membersByJsontext lists the members of data as scan does.
 func membersByJsontext(data []byte) (members []member, err error) {
-	if !jsontext.Value(data).IsValid() {
-		return nil, syntaxError(data)
-	}
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	var open []int // indexes of the objects and arrays that have not ended
 	name := ""
 	for {
 		token, err := dec.ReadToken()
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF) && len(members) > 0:
 			return members, nil
-		} else if err != nil {
+		case len(members) > 0 && len(open) == 0:
+			return nil, errDataAfter
+		case err != nil:
 			return nil, err
 		}
 		m := member{name, value{kind: byte(token.Kind())}}

@@ -27,23 +27,6 @@ func (g *CallGroup) Identity() Identity {
 	return Identity{EntityCallGroup, g.PhoneSystemID, g.ID.String(), g.Version}
 }
 
-func readCallGroup(o *object) State {
-	return &CallGroup{
-		ID:                required(o, "id", identifier),
-		PhoneSystemID:     required(o, "phoneSystemId", identifier),
-		Version:           readVersion(o),
-		Name:              required(o, "name", text),
-		Number:            required(o, "number", text),
-		Status:            required(o, "status", text),
-		CreatedAt:         required(o, "createdAt", instant),
-		UpdatedAt:         required(o, "updatedAt", instant),
-		Members:           list(o, "members", maxElements, readReference),
-		RingPattern:       required(o, "ringPattern", text),
-		UnansweredAction:  nested(o, "unansweredAction", readAction),
-		VoicemailGreeting: nested(o, "voicemailGreeting", readPlayback),
-	}
-}
-
 // CallMenu is a spoken menu of digit choices.
 type CallMenu struct {
 	ID                     uuid.UUID `json:"id"`
@@ -61,7 +44,7 @@ type CallMenu struct {
 
 // Choice is what a digit of a call menu does.
 type Choice struct {
-	Digit  string       `json:"digit"` // 0 to 9, * or #
+	Digit  string       `json:"digit" is:"0|1|2|3|4|5|6|7|8|9|*|#"` // 0 to 9, * or #
 	Label  Null[string] `json:"label"`
 	Action Action       `json:"action"`
 }
@@ -71,21 +54,8 @@ func (m *CallMenu) Identity() Identity {
 	return Identity{EntityCallMenu, m.PhoneSystemID, m.ID.String(), m.Version}
 }
 
-func readCallMenu(o *object) State {
-	m := &CallMenu{
-		ID:                     required(o, "id", identifier),
-		PhoneSystemID:          required(o, "phoneSystemId", identifier),
-		Version:                readVersion(o),
-		Name:                   required(o, "name", text),
-		Status:                 required(o, "status", text),
-		CreatedAt:              required(o, "createdAt", instant),
-		UpdatedAt:              required(o, "updatedAt", instant),
-		Prompt:                 nested(o, "prompt", readPlayback),
-		Choices:                list(o, "choices", maxElements, readChoice),
-		DirectExtensionDialing: required(o, "directExtensionDialing", boolean),
-		NoInputAction:          nested(o, "noInputAction", readAction),
-	}
-
+// check implements [checked].
+func (m *CallMenu) check(o *object) {
 	size := 0
 	for _, choice := range m.Choices {
 		size += jsonSize(choice.Label.Value) + jsonSize(choice.Action.Literal.Value)
@@ -93,20 +63,11 @@ func readCallMenu(o *object) State {
 	if size > maxChoiceTexts {
 		o.problem("choices", "labels and literals "+atMost(maxChoiceTexts, "bytes as JSON"))
 	}
-	return m
-}
-
-func readChoice(o *object) Choice {
-	return Choice{
-		Digit:  required(o, "digit", oneOf("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "*", "#")),
-		Label:  nullable(o, "label", text),
-		Action: requiredNested(o, "action", readAction),
-	}
 }
 
 // Reference is the contract's typed reference. Customers read the entity that it names under PhoneSystemID.
 type Reference struct {
-	Type          string    `json:"type"`
+	Type          string    `json:"type" is:"reference"`
 	ID            uuid.UUID `json:"id"`
 	PhoneSystemID uuid.UUID `json:"phoneSystemId"`
 }
@@ -114,7 +75,7 @@ type Reference struct {
 // Action is a step of call routing. A fetchable type has a reference of that type, and every other type a literal, such as a number to
 // forward to or a public playback URL.
 type Action struct {
-	Type      string       `json:"type"`
+	Type      string       `json:"type" is:"action"`
 	Reference *Reference   `json:"reference"`
 	Literal   Null[string] `json:"literal"`
 }
@@ -136,20 +97,8 @@ func literalTypes() []string {
 	return []string{"forward", "play-audio", "voicemail", "directory", "messaging", "hangup"}
 }
 
-func readReference(o *object) Reference {
-	return Reference{
-		Type:          required(o, "type", oneOf(fetchableTypes()...)),
-		ID:            required(o, "id", identifier),
-		PhoneSystemID: required(o, "phoneSystemId", identifier),
-	}
-}
-
-func readAction(o *object) Action {
-	a := Action{
-		Type:      required(o, "type", oneOf(append(fetchableTypes(), literalTypes()...)...)),
-		Reference: nested(o, "reference", readReference),
-		Literal:   nullable(o, "literal", text),
-	}
+// check implements [checked].
+func (a *Action) check(o *object) {
 	fetchable := slices.Contains(fetchableTypes(), a.Type)
 	switch {
 	case fetchable && !o.has("reference"):
@@ -159,9 +108,4 @@ func readAction(o *object) Action {
 	case slices.Contains(literalTypes(), a.Type) && a.Reference != nil:
 		o.problem("reference", "must be null for this type")
 	}
-	return a
-}
-
-func readPlayback(o *object) Playback {
-	return Playback{Kind: required(o, "kind", text), URL: nullable(o, "url", text)}
 }

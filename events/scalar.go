@@ -71,7 +71,7 @@ func printable(v value, limit int) (string, string) {
 	case problem != "":
 	case s == "":
 		problem = "must not be empty"
-	case !visible(s) && strings.ContainsFunc(s, unicode.IsControl):
+	case strings.ContainsFunc(s, unicode.IsControl):
 		problem = "must have no control characters"
 	}
 	return s, problem
@@ -138,8 +138,7 @@ func integer(low, high int64) scalar[int64] {
 	}
 }
 
-// seconds parses a duration in whole seconds.
-func seconds(v value) (int64, string) { return integer(0, math.MaxInt32)(v) }
+func version(v value) (int64, string) { return integer(1, math.MaxInt64)(v) }
 
 func number(v value) (float64, string) {
 	if v.kind != '0' {

@@ -49,14 +49,6 @@ func (s Snapshot) Range() (r SnapshotRange, err error) {
 	return r, json.Unmarshal(s.State, &r)
 }
 
-// apiError is the server's error.
-type apiError struct {
-	Code        int    `json:"code"`
-	Description string `json:"description"`
-}
-
-func (e *apiError) Error() string { return fmt.Sprintf("%s (%d)", e.Description, e.Code) }
-
 // request sends a request as JSON and decodes the answer.
 func requestJSON[T any](ctx context.Context, conn *nats.Conn, subject string, body any) (answer T, err error) {
 	data, err := json.Marshal(body)
@@ -81,7 +73,7 @@ func answerError(data []byte) error {
 		return nil
 	}
 	var answer struct {
-		Error *apiError `json:"error"`
+		Error *jetstream.APIError `json:"error"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return fmt.Errorf("answer: %w", err)

@@ -1,10 +1,6 @@
 package events
 
-import (
-	"math"
-
-	"github.com/google/uuid"
-)
+import "github.com/google/uuid"
 
 // State is an entity's whole state, the data of a "changed" event: a pointer to one of this package's entity types, such as [*Call].
 type State interface {
@@ -19,5 +15,3 @@ type Identity struct {
 	Key     string    // within the entity and the system
 	Version int64
 }
-
-func readVersion(o *object) int64 { return required(o, "version", integer(1, math.MaxInt64)) }

@@ -78,12 +78,7 @@ func Partitions(cfg jetstream.StreamConfig) (int, error) {
 // CheckStream returns one sentence for each setting of a running stream that can lose, reorder or misplace events. A stream created
 // from [StreamConfig] and a plain mirror with its metadata have no such setting.
 func CheckStream(cfg jetstream.StreamConfig) []string {
-	var faults []string
-	for _, rule := range slices.Concat(retentionRules(cfg), publishRules(cfg), originRules(cfg)) {
-		if rule.broken {
-			faults = append(faults, rule.sentence)
-		}
-	}
+	faults := brokenRules(slices.Concat(retentionRules(cfg), publishRules(cfg), originRules(cfg)))
 	if cfg.Mirror == nil {
 		if _, err := Partitions(cfg); err != nil {
 			faults = append(faults, err.Error()+": projectors and the server would disagree on an event's partition.")
@@ -98,6 +93,16 @@ func CheckStream(cfg jetstream.StreamConfig) []string {
 type streamRule struct {
 	broken   bool
 	sentence string
+}
+
+// brokenRules returns the sentences of the broken rules.
+func brokenRules(rules []streamRule) (sentences []string) {
+	for _, rule := range rules {
+		if rule.broken {
+			sentences = append(sentences, rule.sentence)
+		}
+	}
+	return sentences
 }
 
 // retentionRules check that stored events stay stored.

@@ -73,15 +73,6 @@ func SubjectEntity(subject string) (entity Entity, ok bool) {
 	return Entity(token), ok && known
 }
 
-// isSystemToken reports whether token is the subject token of a system.
-func isSystemToken(token string, system uuid.UUID) bool {
-	if system == uuid.Nil {
-		return token == Global
-	}
-	text, _ := system.MarshalText() // never fails; unlike String, it needs no memory here
-	return token == string(text)
-}
-
 // systemToken returns the subject token of a system: its UUID in lower case, or "global" for [uuid.Nil].
 func systemToken(system uuid.UUID) string {
 	if system == uuid.Nil {

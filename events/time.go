@@ -2,7 +2,6 @@ package events
 
 import (
 	"errors"
-	"math"
 	"strings"
 	"time"
 )
@@ -21,44 +20,11 @@ func TimeOf(t time.Time) Time { return Time(t.UnixMilli()) }
 
 // ParseTime parses an RFC 3339 time whose offset is Z or +00:00, and truncates it to milliseconds.
 func ParseTime(s string) (Time, error) {
-	if t, ok := parseUsual(s); ok {
-		return t, nil
-	}
 	t, ok := parseRFC3339(s)
 	if ok && (strings.HasSuffix(s, "Z") || strings.HasSuffix(s, "+00:00")) {
 		return TimeOf(t), nil
 	}
 	return 0, errNotTime
-}
-
-// parseUsual parses [TimeFormat], the form of nearly all times, in much less time than the time package. It returns false for any other
-// form and for a time that does not exist.
-func parseUsual(s string) (Time, bool) {
-	if len(s) != len(TimeFormat) ||
-		s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' || s[19] != '.' || s[23] != 'Z' {
-		return 0, false
-	}
-	year, month, day := digits(s[:4]), digits(s[5:7]), digits(s[8:10])
-	hour, minute, second, millisecond := digits(s[11:13]), digits(s[14:16]), digits(s[17:19]), digits(s[20:23])
-	if year == 0 || year == notDigits || month == 0 || month > 12 || day == 0 || day > 31 ||
-		hour > 23 || minute > 59 || second > 59 || millisecond > 999 {
-		return 0, false
-	}
-	t := time.Date(int(year), time.Month(month), int(day), int(hour), int(minute), int(second), int(millisecond)*1e6, time.UTC)
-	return TimeOf(t), t.Day() == int(day) // the 30th of February is the 2nd of March
-}
-
-const notDigits = math.MaxUint
-
-// digits returns the number that a few digits write, or notDigits.
-func digits(s string) (n uint) {
-	for i := range len(s) {
-		if !isDigit(s[i]) {
-			return notDigits
-		}
-		n = 10*n + uint(s[i]-'0')
-	}
-	return n
 }
 
 // parseRFC3339 parses a time with any offset and returns it in UTC. It refuses two forms that the time package accepts against the

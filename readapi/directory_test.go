@@ -62,7 +62,7 @@ func (o *namesFixture) rename(schema string, name int) {
 	o.Helper()
 	o.exec(fmt.Sprintf(`begin;
 		update %[1]s.topology set name = '%[2]d' where kind = 'extension';
-		insert into %[1]s.directory as d (system_id, version) values ('%[3]s', 1) on conflict (partition, system_id) do update set version = d.version + 1;
+		update %[1]s.phone_system set directory = directory + 1 where id = '%[3]s';
 		commit`, schema, name, o.system))
 }
 

@@ -166,7 +166,7 @@ func (h *harness) change(sql string, system uuid.UUID) {
 	h.Helper()
 	sql = strings.NewReplacer("zero()", "'"+uuid.Nil.String()+"'", "$1", "'"+system.String()+"'").Replace(sql)
 	h.exec("begin; set local search_path to projection; " + sql + `;
-		insert into directory as d (system_id, version) values ('` + system.String() + `', 1) on conflict (partition, system_id) do update set version = d.version + 1; commit`)
+		update phone_system set directory = directory + 1 where id = '` + system.String() + `'; commit`)
 }
 
 // A transcript is returned if the status is completed, and the status is completed only if text is stored.

@@ -22,7 +22,7 @@ func DumpTables() []string {
 	return []string{
 		"access.key", "access.key_use", AuditTable,
 		"control.generation", "control.stream", "control.clock_adjustment", "control.clock_cap",
-		"control.correction", "control.dead_letter", "control.failed_retry", "control.audit_position",
+		"control.correction", "control.dead_letter", "control.audit_position",
 		"webhook.endpoint", "webhook.secret", "webhook.notice", "webhook.floor", "webhook.fanout", "webhook.delivery", "webhook.attempt",
 		"webhook.audit",
 	}

@@ -56,7 +56,6 @@ func (l *Load) checkEmpty(ctx context.Context) error {
 		{"control.clock_cap", "true"},
 		{"control.correction", "true"},
 		{"control.dead_letter", "true"},
-		{"control.failed_retry", "true"},
 		{"webhook.endpoint", "true"},
 		{"webhook.notice", "true"},
 		{"webhook.delivery", "true"},

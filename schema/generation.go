@@ -92,11 +92,11 @@ func grantOn(ctx context.Context, tx pgx.Tx, name string) error {
 	if err != nil {
 		return err
 	}
-	column := "(partitions)" // the only one that a projector writes
+	columns := "(partitions, directory)" // the only ones that a projector writes
 	if distributed {
-		column = "" // nodes know no rights on columns
+		columns = "" // nodes know no rights on columns
 	}
-	return execute(ctx, tx, []string{fmt.Sprintf(projectionGrantsSQL, name, column)})
+	return execute(ctx, tx, []string{fmt.Sprintf(projectionGrantsSQL, name, columns)})
 }
 
 // MakePrevious makes the live generation the previous one, for a rollback.

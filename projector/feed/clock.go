@@ -51,12 +51,12 @@ func isClock(m events.StoredMessage) bool { return m.Subject == events.ClockSubj
 
 // pushClock puts a clock message into the queue. It replaces the clock message before it, unless that one was stored later.
 func (m *Member) pushClock(message events.StoredMessage) {
-	if n := len(m.queue); n > 0 && m.queue[n-1].clock && !m.queue[n-1].storedAt.After(message.StoredAt) {
+	if n := len(m.queue); n > 0 && isClock(m.queue[n-1].StoredMessage) && !m.queue[n-1].StoredAt.After(message.StoredAt) {
 		m.queue = m.queue[:n-1]
 	} else if n == 0 {
 		m.moved = time.Now()
 	}
-	m.queue = append(m.queue, pack(message, 0))
+	m.queue = append(m.queue, queued{message, 0})
 	m.last = message.Sequence
 	m.wake()
 }
@@ -67,7 +67,7 @@ func (m *Member) atClock() bool { return len(m.queue) > 0 && m.onlyClocks() && !
 // onlyClocks tells whether no other messages wait.
 func (m *Member) onlyClocks() bool {
 	for _, q := range m.queue {
-		if !q.clock {
+		if !isClock(q.StoredMessage) {
 			return false
 		}
 	}
@@ -82,7 +82,7 @@ func (m *Member) Clock() (c Clock, ok bool) {
 		return c, false
 	}
 	for _, q := range m.queue {
-		c.Sequence, c.StoredAt = q.sequence, events.TimeOf(q.storedAt)
+		c.Sequence, c.StoredAt = q.Sequence, events.TimeOf(q.StoredAt)
 		c.Latest = max(c.Latest, c.StoredAt)
 	}
 	return c, true
@@ -93,7 +93,7 @@ func (m *Member) DropClock(c Clock) {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
 	n := 0
-	for n < len(m.queue) && m.queue[n].clock && m.queue[n].sequence <= c.Sequence {
+	for n < len(m.queue) && isClock(m.queue[n].StoredMessage) && m.queue[n].Sequence <= c.Sequence {
 		n++
 	}
 	clear(m.queue[:n])

@@ -2,7 +2,6 @@ package feed
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -39,31 +38,10 @@ type Member struct {
 	catching       bool      // catchUp runs
 }
 
-// queued is a message that waits. Its headers would be a dozen pieces of memory, which the garbage collector would look at again and again
-// while the queue is long. So they are packed into one piece without pointers.
+// queued is a message that waits.
 type queued struct {
-	packed   []byte
-	sequence uint64
-	storedAt time.Time
-	clock    bool  // a clock message
-	size     int64 // in bytes, as it counts
-}
-
-// packOverhead is about what a packed message has beside its texts and its body.
-const packOverhead = 64
-
-func pack(m events.StoredMessage, size int64) queued {
-	packed := m.AppendTo(make([]byte, 0, m.Size()+packOverhead))
-	return queued{packed: packed, sequence: m.Sequence, storedAt: m.StoredAt, clock: isClock(m), size: size}
-}
-
-func unpack(batch []queued) []events.StoredMessage {
-	messages := make([]events.StoredMessage, len(batch))
-	for i, q := range batch {
-		m, _ := events.ParseMessage(q.packed) // it is what AppendTo has appended
-		messages[i] = events.StoredMessage{Message: m, Sequence: q.sequence, StoredAt: q.storedAt}
-	}
-	return messages
+	events.StoredMessage
+	size int64 // in bytes, as it counts
 }
 
 // Join makes a partition, whose messages up to a position have been applied, a member. Leave must follow.
@@ -95,10 +73,10 @@ func (m *Member) Leave() {
 
 // Take returns a batch of the messages that are there, up to a limit; perhaps none. It never waits: batches grow with the backlog. Clock
 // messages are in their order, and are not taken alone. Done must follow for each batch that has messages.
-func (m *Member) Take(limit int) []events.StoredMessage { return unpack(m.take(limit, false)) }
+func (m *Member) Take(limit int) []events.StoredMessage { return m.take(limit, false) }
 
 // TakeFull is like Take, and takes nothing unless the batch is as large as it may be.
-func (m *Member) TakeFull(limit int) []events.StoredMessage { return unpack(m.take(limit, true)) }
+func (m *Member) TakeFull(limit int) []events.StoredMessage { return m.take(limit, true) }
 
 // available returns how many messages a batch may have, and how many bytes they have together.
 func (m *Member) available(limit int) (n int, size int64) {
@@ -119,19 +97,22 @@ func (m *Member) batchBytes() int64 {
 }
 
 // take takes a batch. A full one has as many messages as it may have.
-func (m *Member) take(limit int, full bool) []queued {
+func (m *Member) take(limit int, full bool) []events.StoredMessage {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
 	if full && len(m.queue) < limit && m.queuedBytes <= m.batchBytes() {
 		return nil
 	}
 	n, size := m.available(limit)
-	batch := slices.Clone(m.queue[:n])
+	batch := make([]events.StoredMessage, n)
+	for i, q := range m.queue[:n] {
+		batch[i] = q.StoredMessage
+	}
 	clear(m.queue[:n]) // the queue's memory outlives the messages
 	m.queue = m.queue[n:]
 	m.queuedBytes -= size
 	if n > 0 {
-		m.taken = batch[n-1].sequence
+		m.taken = batch[n-1].Sequence
 		m.batches, m.takenBytes = append(m.batches, size), m.takenBytes+size
 	}
 	m.moved = time.Now()
@@ -214,7 +195,7 @@ func (m *Member) push(message events.StoredMessage, size int64) {
 	if len(m.queue) == 0 && !m.busy() {
 		m.moved = time.Now()
 	}
-	m.queue = append(m.queue, pack(message, size))
+	m.queue = append(m.queue, queued{message, size})
 	m.last = message.Sequence
 	m.queuedBytes += size
 	m.feed.used += size

@@ -18,20 +18,20 @@ func (s *State) analyses() facetTable[Key, Analysis] {
 	return newFacetTable(&s.Analyses, &s.analysesOf, s.countAnalysis)
 }
 
-func (s *State) wantAnalysis(e events.Event) {
-	s.Analyses.want(keyOf(e.Identity))
+func (s *State) needAnalysis(e events.Event) {
+	s.Analyses.need(keyOf(e.Identity))
 	a, ok := e.State.(*events.Analysis)
 	if !ok {
 		return
 	}
-	s.wantOwnerRow(callOwnerRow(Key{e.System, a.CallID}))
+	s.needOwnerRow(callOwnerRow(Key{e.System, a.CallID}))
 	if a.Representative != nil {
-		s.wantReference(e.System, events.EntityRepresentative, a.Representative.ID)
+		s.needReference(e.System, events.EntityRepresentative, a.Representative.ID)
 	}
 }
 
-func (s *State) foldAnalysis(e events.Event, at events.Time) (Outcome, error) {
-	return foldFacet(s, s.analyses(), keyOf(e.Identity), e, at, func() Analysis { return s.analysis(e.State.(*events.Analysis)) })
+func (s *State) applyAnalysis(e events.Event, at events.Time) (Outcome, error) {
+	return applyFacet(s, s.analyses(), keyOf(e.Identity), e, at, func() Analysis { return s.analysis(e.State.(*events.Analysis)) })
 }
 
 func (s *State) analysis(a *events.Analysis) Analysis {
@@ -82,7 +82,7 @@ func sentiment(s *events.Sentiment) Sentiment {
 func (s *State) countAnalysis(row Analysis, by int64) {
 	if row.Listed {
 		call, _ := s.CallLogs.Get(Key{row.System, row.CallID})
-		s.countPerExtension(perExtension{ListAnalysis, &s.ExtensionAnalyses}, row.Key, row.CreatedAt, call.extensions(), by)
+		s.countPerExtension(ListAnalysis, row.Key, row.CreatedAt, call.extensions(), by)
 	}
 }
 

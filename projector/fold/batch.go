@@ -9,7 +9,7 @@ type Message struct {
 	Event    events.Event
 	Reason   string // why the message is a dead letter; empty: the event can be applied
 	Clock    bool   // it is a clock message, which raises the watermark and has no event
-	Foreign  bool   // it is of a phone system that is not built, and moves the clock alone
+	NotBuilt bool   // it is of a phone system that is not built, and moves the clock alone
 }
 
 // Decisions are what was decided when the messages of a partition were first applied. A replay that repeats them gives the same rows.
@@ -45,7 +45,7 @@ type BatchNotice struct {
 func Batch(state *State, clock Clock, messages []Message, known Decisions, now events.Time) Result {
 	b := batch{state: state, known: known, capping: Capping{Now: now}, result: Result{Clock: clock, Ends: make([]End, len(messages))}}
 	for i, m := range messages {
-		b.apply(i, m)
+		b.applyMessage(i, m)
 	}
 
 	state.Correct(known.Corrections)
@@ -62,7 +62,7 @@ type batch struct {
 	result  Result
 }
 
-func (b *batch) apply(i int, m Message) {
+func (b *batch) applyMessage(i int, m Message) {
 	clock := &b.result.Clock
 	if m.Clock {
 		// It needs no record: a replay reads no clock messages.
@@ -74,8 +74,8 @@ func (b *batch) apply(i int, m Message) {
 	if adjustment := clock.Advance(m.Sequence, stored, b.known.ClockAdjustments); adjustment != nil {
 		b.result.ClockAdjustments = append(b.result.ClockAdjustments, *adjustment)
 	}
-	if !m.Foreign {
-		b.result.Ends[i] = b.fold(i, m)
+	if !m.NotBuilt {
+		b.result.Ends[i] = b.applyEvent(i, m)
 	}
 }
 
@@ -87,11 +87,11 @@ func (b *batch) plausible(stored events.Time) events.Time {
 	return PlausibleTime(stored, b.capping.Now)
 }
 
-func (b *batch) fold(i int, m Message) End {
+func (b *batch) applyEvent(i int, m Message) End {
 	if m.Reason != "" {
 		return End{Reason: m.Reason}
 	}
-	outcome, err := b.state.Fold(m.Event, b.result.Clock.Now)
+	outcome, err := b.state.Apply(m.Event, b.result.Clock.Now)
 	if err != nil {
 		return End{Reason: err.Error()}
 	}

@@ -13,15 +13,15 @@ type CallLog struct {
 	Key
 	Version   int64       `db:"version"`
 	UpdatedAt events.Time `db:"updated_at"`
-	CallFacet
+	CallDetails
 	Transcription     Transcription       `db:"transcription_status,transcript_digest,transcript_text_bytes,transcript_turns_bytes"`
 	RecordingSid      events.Null[string] `db:"recording_sid"`
 	RecordingDuration events.Null[int64]  `db:"recording_duration"`
 	Findings
 }
 
-// CallFacet is the part of a call's row that comes from the call's own events.
-type CallFacet struct {
+// CallDetails is the part of a call's row that comes from the call's own events.
+type CallDetails struct {
 	CallSid               string                   `db:"call_sid"`
 	ParentCallSid         events.Null[string]      `db:"parent_call_sid"`
 	Direction             string                   `db:"direction"`
@@ -52,8 +52,8 @@ type CallFacet struct {
 	Tags                  JSON                     `db:"tags"`
 }
 
-func callFacet(c *events.Call) CallFacet {
-	return CallFacet{
+func callDetails(c *events.Call) CallDetails {
+	return CallDetails{
 		CallSid:               c.CallSid,
 		ParentCallSid:         c.ParentCallSid,
 		Direction:             c.Direction,
@@ -86,7 +86,7 @@ func callFacet(c *events.Call) CallFacet {
 }
 
 // extensions returns the extensions whose narrowed keys read the call, each once.
-func (c CallFacet) extensions() []uuid.UUID {
+func (c CallDetails) extensions() []uuid.UUID {
 	answered, from := c.AnsweredByExtensionID, c.FromExtensionID
 	switch {
 	case answered.Valid && from.Valid && answered != from:
@@ -99,25 +99,25 @@ func (c CallFacet) extensions() []uuid.UUID {
 	return nil
 }
 
-// wantCall asks for a call, and for the tombstones of what it refers to.
-func (s *State) wantCall(e events.Event) {
-	s.wantOwnerRow(callOwnerRow(keyOf(e.Identity)))
+// needCall asks for a call, and for the tombstones of what it refers to.
+func (s *State) needCall(e events.Event) {
+	s.needOwnerRow(callOwnerRow(keyOf(e.Identity)))
 	if call, ok := e.State.(*events.Call); ok {
-		s.wantReference(e.System, events.EntityCallGroup, call.CallGroupID)
-		s.wantReference(e.System, events.EntityExtension, call.AnsweredByExtensionID)
-		s.wantReference(e.System, events.EntityExtension, call.FromExtensionID)
+		s.needReference(e.System, events.EntityCallGroup, call.CallGroupID)
+		s.needReference(e.System, events.EntityExtension, call.AnsweredByExtensionID)
+		s.needReference(e.System, events.EntityExtension, call.FromExtensionID)
 	}
 }
 
-// foldCall applies an event of the call itself.
-func (s *State) foldCall(e events.Event, at events.Time) (Outcome, error) {
+// applyCall applies an event of the call itself.
+func (s *State) applyCall(e events.Event, at events.Time) (Outcome, error) {
 	key := keyOf(e.Identity)
 	if s.callDeleted(e.System, key.ID) {
 		return Ignored, nil
 	}
 	before, existed := s.CallLogs.Get(key)
 	if e.Version <= before.Version {
-		changed := e.Version == before.Version && (e.Deleted() || callFacet(e.State.(*events.Call)) != before.CallFacet)
+		changed := e.Version == before.Version && (e.Deleted() || callDetails(e.State.(*events.Call)) != before.CallDetails)
 		return staleOr(changed), nil
 	}
 	if e.Deleted() {
@@ -125,7 +125,7 @@ func (s *State) foldCall(e events.Event, at events.Time) (Outcome, error) {
 		return Applied, nil
 	}
 	next := before
-	next.Key, next.Version, next.CallFacet = key, e.Version, callFacet(e.State.(*events.Call))
+	next.Key, next.Version, next.CallDetails = key, e.Version, callDetails(e.State.(*events.Call))
 	s.replaceCall(before, existed, next, at)
 	s.setCallSid(callOwnerRow(key), next.CallSid)
 	return Applied, nil
@@ -201,7 +201,7 @@ func (s *State) updateIndexes(before CallLog, existed bool, next CallLog) {
 }
 
 func (s *State) countCall(row CallLog, by int64) {
-	s.countPerExtension(perExtension{ListCallLog, &s.ExtensionCalls}, row.Key, row.CreatedAt, row.extensions(), by)
+	s.countPerExtension(ListCallLog, row.Key, row.CreatedAt, row.extensions(), by)
 }
 
 // recomputeOwner recomputes the call to which a changed facet belongs, if the call has arrived. A voicemail's row has no values of

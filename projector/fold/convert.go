@@ -10,8 +10,12 @@ import (
 
 // The functions below return the row for the state of an event. Nested values become JSON text in the contract's form.
 
-func phoneSystem(p *events.PhoneSystem) PhoneSystem {
-	return PhoneSystem{ID: p.ID, Versioned: Versioned{p.Version}, Name: p.Name, OrganizationID: p.OrganizationID}
+// phoneSystem keeps the version of the phone system's directory.
+func (s *State) phoneSystem(p *events.PhoneSystem) PhoneSystem {
+	before, _ := s.PhoneSystems.Get(p.ID)
+	return PhoneSystem{
+		ID: p.ID, Versioned: Versioned{p.Version}, Name: p.Name, OrganizationID: p.OrganizationID, Directory: before.Directory,
+	}
 }
 
 func group(g *events.Group) Group {

@@ -42,24 +42,18 @@ func statusCountKeys(system uuid.UUID, list, status string, createdAt events.Tim
 	return keys
 }
 
-// perExtension is a list that a key narrowed to an extension reads in part: its name, and its index by extension.
-type perExtension struct {
-	list  string
-	index *Table[ExtensionEntry, ExtensionEntry]
-}
-
-// countPerExtension changes the counters of a row by +1 or -1, both in the whole list and for each of the extensions, and adds
-// the row to the index or deletes it there.
-func (s *State) countPerExtension(p perExtension, key Key, createdAt events.Time, extensions []uuid.UUID, by int64) {
+// countPerExtension changes the counters of a call or an analysis by +1 or -1, both in the whole list and for each of
+// the extensions, and adds the extensions' entries or deletes them.
+func (s *State) countPerExtension(list string, key Key, createdAt events.Time, extensions []uuid.UUID, by int64) {
 	day := Day(createdAt.Day())
-	s.Counts.add(by, CountKey{System: key.System, List: p.list, Day: day})
+	s.Counts.add(by, CountKey{System: key.System, List: list, Day: day})
 	for _, extension := range extensions {
-		s.Counts.add(by, CountKey{System: key.System, List: p.list, Subset: extension.String(), Day: day})
-		entry := ExtensionEntry{key.System, extension, createdAt, key.ID}
+		s.Counts.add(by, CountKey{System: key.System, List: list, Subset: extension.String(), Day: day})
+		entry := ExtensionEntry{key.System, extension, list == ListAnalysis, createdAt, key.ID}
 		if by > 0 {
-			p.index.Put(entry, entry)
+			s.ExtensionEntries.Put(entry, entry)
 		} else {
-			p.index.Delete(entry)
+			s.ExtensionEntries.Delete(entry)
 		}
 	}
 }

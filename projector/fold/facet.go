@@ -33,7 +33,7 @@ type facetTable[K comparable, R facet] struct {
 func newFacetTable[K comparable, R facet](rows *Table[K, R], index *facetIndex[K], count func(row R, by int64)) facetTable[K, R] {
 	if *index == nil {
 		*index = make(facetIndex[K])
-		for key, row := range rows.existing(rows.Wanted()) {
+		for key, row := range rows.existing(rows.Needed()) {
 			index.add(row.owner(), key)
 		}
 	}
@@ -45,8 +45,8 @@ func (f facetTable[K, R]) of(owner OwnerRowKey) func(yield func(K, R) bool) {
 	return f.rows.existing(f.index[owner])
 }
 
-// foldFacet applies an event of a facet. read returns the row that the event's state gives.
-func foldFacet[K comparable, R facet](
+// applyFacet applies an event of a facet. read returns the row that the event's state gives.
+func applyFacet[K comparable, R facet](
 	s *State, f facetTable[K, R], key K, e events.Event, at events.Time, read func() R,
 ) (Outcome, error) {
 	before, existed := f.rows.Get(key)

@@ -15,25 +15,24 @@ import (
 
 // fixture is the projection in memory: the rows that a database has between batches.
 type fixture struct {
-	PhoneSystems      map[uuid.UUID]fold.PhoneSystem
-	Groups            map[uuid.UUID]fold.Group
-	GroupMembers      map[fold.GroupMember]fold.GroupMember
-	Topology          map[fold.TopologyKey]fold.Topology
-	Representatives   map[fold.Key]fold.Representative
-	Classifications   map[fold.ClassificationKey]fold.Classification
-	CallLogs          map[fold.Key]fold.CallLog
-	ExtensionCalls    map[fold.ExtensionEntry]fold.ExtensionEntry
-	Analyses          map[fold.Key]fold.Analysis
-	ExtensionAnalyses map[fold.ExtensionEntry]fold.ExtensionEntry
-	Voicemails        map[fold.Key]fold.Voicemail
-	Transcripts       map[fold.OwnerRowKey]fold.Transcript
-	TranscriptTexts   map[fold.OwnerRowKey]fold.TranscriptText
-	Recordings        map[fold.RecordingKey]fold.Recording
-	Tombstones        map[fold.TombstoneKey]fold.Tombstone
-	Counts            map[fold.CountKey]int64
-	References        map[fold.ReferenceKey]int64
-	Directories       map[uuid.UUID]int64
-	DeadLetters       int
+	PhoneSystems     map[uuid.UUID]fold.PhoneSystem
+	Groups           map[uuid.UUID]fold.Group
+	GroupMembers     map[fold.GroupMember]fold.GroupMember
+	Topology         map[fold.TopologyKey]fold.Topology
+	Representatives  map[fold.Key]fold.Representative
+	Classifications  map[fold.ClassificationKey]fold.Classification
+	CallLogs         map[fold.Key]fold.CallLog
+	Analyses         map[fold.Key]fold.Analysis
+	ExtensionEntries map[fold.ExtensionEntry]fold.ExtensionEntry
+	Voicemails       map[fold.Key]fold.Voicemail
+	Transcripts      map[fold.OwnerRowKey]fold.Transcript
+	TranscriptTexts  map[fold.OwnerRowKey]fold.TranscriptText
+	Recordings       map[fold.RecordingKey]fold.Recording
+	Tombstones       map[fold.TombstoneKey]fold.Tombstone
+	Counts           map[fold.CountKey]int64
+	References       map[fold.ReferenceKey]int64
+	GlobalDirectory  int64
+	DeadLetters      int
 
 	Notify bool
 	Told   []fold.Notice // of the last batch
@@ -76,9 +75,8 @@ func (f *fixture) apply(batch ...timedEvent) []fold.Outcome {
 	save(f.CallLogs, &s.CallLogs, func(r fold.CallLog) fold.Key { return r.Key })
 	save(f.Representatives, &s.Representatives, func(r fold.Representative) fold.Key { return r.Key })
 	save(f.Classifications, &s.Classifications, func(r fold.Classification) fold.ClassificationKey { return r.ClassificationKey })
-	save(f.ExtensionCalls, &s.ExtensionCalls, func(r fold.ExtensionEntry) fold.ExtensionEntry { return r })
 	save(f.Analyses, &s.Analyses, func(r fold.Analysis) fold.Key { return r.Key })
-	save(f.ExtensionAnalyses, &s.ExtensionAnalyses, func(r fold.ExtensionEntry) fold.ExtensionEntry { return r })
+	save(f.ExtensionEntries, &s.ExtensionEntries, func(r fold.ExtensionEntry) fold.ExtensionEntry { return r })
 	save(f.Voicemails, &s.Voicemails, func(r fold.Voicemail) fold.Key { return r.Key })
 	save(f.Transcripts, &s.Transcripts, func(r fold.Transcript) fold.OwnerRowKey { return r.OwnerRowKey })
 	save(f.TranscriptTexts, &s.TranscriptTexts, func(r fold.TranscriptText) fold.OwnerRowKey { return r.OwnerRowKey })
@@ -86,7 +84,7 @@ func (f *fixture) apply(batch ...timedEvent) []fold.Outcome {
 	save(f.Tombstones, &s.Tombstones, func(r fold.Tombstone) fold.TombstoneKey { return r.TombstoneKey })
 	addDeltas(f.Counts, s.Counts)
 	addDeltas(f.References, s.References)
-	addDeltas(f.Directories, s.Directories)
+	f.GlobalDirectory += s.GlobalDirectory
 	return outcomes
 }
 
@@ -155,7 +153,7 @@ func (f *fixture) recount() *fixture {
 		}
 	}
 	for _, row := range f.CallLogs {
-		r.countPerExtension(fold.ListCallLog, r.ExtensionCalls, row.Key, row.CreatedAt, row)
+		r.countPerExtension(fold.ListCallLog, row.Key, row.CreatedAt, row)
 		refer := func(family, key string) {
 			r.References[fold.ReferenceKey{System: row.System, Family: family, Key: key}]++
 		}
@@ -178,7 +176,7 @@ func (f *fixture) recount() *fixture {
 	}
 	for _, row := range f.Analyses {
 		if call, ok := f.CallLogs[fold.Key{System: row.System, ID: row.CallID}]; ok {
-			r.countPerExtension(fold.ListAnalysis, r.ExtensionAnalyses, row.Key, row.CreatedAt, call)
+			r.countPerExtension(fold.ListAnalysis, row.Key, row.CreatedAt, call)
 		}
 	}
 	for _, row := range f.Recordings {
@@ -207,13 +205,13 @@ func (f *fixture) count(system uuid.UUID, list string, createdAt events.Time, su
 }
 
 func (f *fixture) countPerExtension(
-	list string, index map[fold.ExtensionEntry]fold.ExtensionEntry, key fold.Key, createdAt events.Time, call fold.CallLog,
+	list string, key fold.Key, createdAt events.Time, call fold.CallLog,
 ) {
 	f.count(key.System, list, createdAt, "")
 	for id := range extensionsOf(call) {
 		f.count(key.System, list, createdAt, id.String())
-		entry := fold.ExtensionEntry{System: key.System, Extension: id, CreatedAt: createdAt, ID: key.ID}
-		index[entry] = entry
+		entry := fold.ExtensionEntry{System: key.System, Extension: id, Analysis: list == fold.ListAnalysis, CreatedAt: createdAt, ID: key.ID}
+		f.ExtensionEntries[entry] = entry
 	}
 }
 

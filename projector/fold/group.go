@@ -8,8 +8,8 @@ import (
 	"callboard/events"
 )
 
-// foldGroup applies an event of a group. Members that stay are not written.
-func (s *State) foldGroup(e events.Event, _ events.Time) (Outcome, error) {
+// applyGroup applies an event of a group. Members that stay are not written.
+func (s *State) applyGroup(e events.Event, _ events.Time) (Outcome, error) {
 	key := idOf(e.Identity)
 	before, _ := s.Groups.Get(key)
 	outcome := replaceRow(s, &s.Groups, key, e, group)

@@ -93,7 +93,7 @@ func (s *State) fetchableOfCall(id events.Identity) (list []Notice) {
 }
 
 // ended tells whether a call log is that of a call which is over. Statuses that are not known say nothing.
-func (c CallFacet) ended() bool {
+func (c CallDetails) ended() bool {
 	switch c.Status {
 	case "completed", "no-answer", "busy", "failed", "canceled":
 		return true

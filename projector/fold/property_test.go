@@ -110,7 +110,7 @@ func TestFold_CountersAndIndexesMatchTheRows(t *testing.T) {
 			got, want := newFixture(), f.recount()
 			got.Counts, got.References = f.Counts, f.References
 			got.GroupMembers = f.GroupMembers
-			got.ExtensionCalls, got.ExtensionAnalyses = f.ExtensionCalls, f.ExtensionAnalyses
+			got.ExtensionEntries = f.ExtensionEntries
 			checkEqual(t, got, want)
 		}
 	})

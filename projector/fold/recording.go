@@ -10,16 +10,16 @@ func (s *State) recordings() facetTable[RecordingKey, Recording] {
 
 func recordingKeyOf(id events.Identity) RecordingKey { return RecordingKey{id.System, id.Key} }
 
-func (s *State) wantRecording(e events.Event) {
-	s.Recordings.want(recordingKeyOf(e.Identity))
+func (s *State) needRecording(e events.Event) {
+	s.Recordings.need(recordingKeyOf(e.Identity))
 	if r, ok := e.State.(*events.Recording); ok {
-		s.wantOwnerRow(OwnerRowKey{e.System, r.OwnerRow()})
+		s.needOwnerRow(OwnerRowKey{e.System, r.OwnerRow()})
 	}
 }
 
-func (s *State) foldRecording(e events.Event, at events.Time) (Outcome, error) {
+func (s *State) applyRecording(e events.Event, at events.Time) (Outcome, error) {
 	key := recordingKeyOf(e.Identity)
-	return foldFacet(s, s.recordings(), key, e, at, func() Recording { return s.recording(key, e.State.(*events.Recording)) })
+	return applyFacet(s, s.recordings(), key, e, at, func() Recording { return s.recording(key, e.State.(*events.Recording)) })
 }
 
 func (s *State) recording(key RecordingKey, r *events.Recording) Recording {

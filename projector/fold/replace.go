@@ -21,8 +21,11 @@ func replaced[K comparable, R replaceable, S any](
 	s *State, t *Table[K, R], key func(events.Identity) K, row func(S) R,
 ) rule {
 	return rule{
-		want: func(e events.Event) { t.want(key(e.Identity)) },
-		fold: func(e events.Event, _ events.Time) (Outcome, error) {
+		need: func(e events.Event) {
+			t.need(key(e.Identity))
+			s.PhoneSystems.need(e.System) // counts changes of its directory
+		},
+		apply: func(e events.Event, _ events.Time) (Outcome, error) {
 			return replaceRow(s, t, key(e.Identity), e, row), nil
 		},
 	}
@@ -56,7 +59,7 @@ func replaceRow[K comparable, R replaceable, S any](s *State, t *Table[K, R], ke
 	}
 
 	if shows != shown {
-		s.Directories.add(1, e.System)
+		s.countDirectoryChange(e.System)
 	}
 	return Applied
 }

@@ -54,6 +54,7 @@ type PhoneSystem struct {
 	Versioned
 	Name           string                 `db:"name"`
 	OrganizationID events.Null[uuid.UUID] `db:"organization_id"`
+	Directory      int64                  `db:"directory"` // how many events have changed what rows of other tables show
 }
 
 // Group is a row of phone_system_group.
@@ -173,11 +174,11 @@ type RecordingKey struct {
 	Sid    string    `db:"recording_sid"`
 }
 
-// ExtensionEntry is a row of extension_call or extension_analysis: a call or an analysis that a key narrowed to the
-// extension may read.
+// ExtensionEntry is a row of extension_entry: a call or an analysis that a key narrowed to the extension may read.
 type ExtensionEntry struct {
 	System    uuid.UUID   `db:"system_id"`
 	Extension uuid.UUID   `db:"extension_id"`
+	Analysis  bool        `db:"analysis"` // false: a call
 	CreatedAt events.Time `db:"created_at"`
 	ID        uuid.UUID   `db:"id"` // of the call or the analysis
 }

@@ -8,8 +8,8 @@ import (
 
 // rule is how the events of an entity change the rows.
 type rule struct {
-	want      func(events.Event)                               // asks for the rows that fold reads
-	fold      func(events.Event, events.Time) (Outcome, error) // applies an event at a time of the partition's clock
+	need      func(events.Event)                               // asks for the rows that apply reads
+	apply     func(events.Event, events.Time) (Outcome, error) // applies an event at a time of the partition's clock
 	fetchable func(events.Identity) []Notice                   // what an event can make fetchable; nil: nothing
 }
 
@@ -17,8 +17,8 @@ type rule struct {
 func (s *State) rules() map[events.Entity]rule {
 	if s.byEntity == nil {
 		s.byEntity = map[events.Entity]rule{
-			events.EntityPhoneSystem:    replaced(s, &s.PhoneSystems, idOf, phoneSystem),
-			events.EntityGroup:          {want: replaced(s, &s.Groups, idOf, group).want, fold: s.foldGroup},
+			events.EntityPhoneSystem:    replaced(s, &s.PhoneSystems, idOf, s.phoneSystem),
+			events.EntityGroup:          {need: replaced(s, &s.Groups, idOf, group).need, apply: s.applyGroup},
 			events.EntityExtension:      replaced(s, &s.Topology, topologyKeyOf, extension),
 			events.EntityPhone:          replaced(s, &s.Topology, topologyKeyOf, phone),
 			events.EntityPhoneNumber:    replaced(s, &s.Topology, topologyKeyOf, phoneNumber),
@@ -27,11 +27,11 @@ func (s *State) rules() map[events.Entity]rule {
 			events.EntityCallMenu:       replaced(s, &s.Topology, topologyKeyOf, callMenu),
 			events.EntityRepresentative: replaced(s, &s.Representatives, keyOf, representative),
 			events.EntityClassification: replaced(s, &s.Classifications, classificationKeyOf, classification),
-			events.EntityCall:           {s.wantCall, s.foldCall, s.fetchableOfCall},
-			events.EntityTranscript:     {s.wantTranscript, s.foldTranscript, of(transcriptOwner, s.fetchableTranscript)},
-			events.EntityRecording:      {s.wantRecording, s.foldRecording, of(recordingKeyOf, s.fetchableRecording)},
-			events.EntityAnalysis:       {s.wantAnalysis, s.foldAnalysis, of(keyOf, s.fetchableAnalysis)},
-			events.EntityVoicemail:      {s.wantVoicemail, s.foldVoicemail, s.fetchableOfVoicemail},
+			events.EntityCall:           {s.needCall, s.applyCall, s.fetchableOfCall},
+			events.EntityTranscript:     {s.needTranscript, s.applyTranscript, of(transcriptOwner, s.fetchableTranscript)},
+			events.EntityRecording:      {s.needRecording, s.applyRecording, of(recordingKeyOf, s.fetchableRecording)},
+			events.EntityAnalysis:       {s.needAnalysis, s.applyAnalysis, of(keyOf, s.fetchableAnalysis)},
+			events.EntityVoicemail:      {s.needVoicemail, s.applyVoicemail, s.fetchableOfVoicemail},
 		}
 	}
 	return s.byEntity
@@ -41,20 +41,20 @@ func of[K any](key func(events.Identity) K, fetchable func(K) []Notice) func(eve
 	return func(id events.Identity) []Notice { return fetchable(key(id)) }
 }
 
-// Want asks the tables for the rows that folding the events reads. The deletion of a facet asks for the facet only,
+// Need asks the tables for the rows that folding the events reads. The deletion of a facet asks for the facet only,
 // because it does not name the call or voicemail: see [FacetDeletions].
-func (s *State) Want(batch []events.Event) {
+func (s *State) Need(batch []events.Event) {
 	rules := s.rules()
 	for _, e := range batch {
-		s.Tombstones.want(tombstoneKey(e.Identity))
+		s.Tombstones.need(tombstoneKey(e.Identity))
 		if r, ok := rules[e.Entity]; ok {
-			r.want(e)
+			r.need(e)
 		}
 	}
 }
 
 // FacetDeletions returns the events of a batch that delete a recording or an analysis. The caller loads what these
-// events want before it asks for the rows of the whole batch, and then calls [State.WantOwnerRows].
+// events need before it asks for the rows of the whole batch, and then calls [State.NeedOwnerRows].
 func FacetDeletions(batch []events.Event) (deletions []events.Event) {
 	for _, e := range batch {
 		if e.Deleted() && (e.Entity == events.EntityRecording || e.Entity == events.EntityAnalysis) {
@@ -64,28 +64,28 @@ func FacetDeletions(batch []events.Event) (deletions []events.Event) {
 	return deletions
 }
 
-// WantOwnerRows asks for the calls and voicemails of all recordings and analyses that are loaded.
-func (s *State) WantOwnerRows() {
+// NeedOwnerRows asks for the calls and voicemails of all recordings and analyses that are loaded.
+func (s *State) NeedOwnerRows() {
 	for row := range s.Recordings.Rows() {
-		s.wantOwnerRow(row.owner())
+		s.needOwnerRow(row.owner())
 	}
 	for row := range s.Analyses.Rows() {
-		s.wantOwnerRow(row.owner())
+		s.needOwnerRow(row.owner())
 	}
 }
 
-// wantOwnerRow asks for a call or voicemail with its transcript and, since a deleted call is final, its tombstone.
-func (s *State) wantOwnerRow(owner OwnerRowKey) {
-	added := s.Transcripts.want(owner)
+// needOwnerRow asks for a call or voicemail with its transcript and, since a deleted call is final, its tombstone.
+func (s *State) needOwnerRow(owner OwnerRowKey) {
+	added := s.Transcripts.need(owner)
 	if added && owner.Entity == events.EntityCall {
-		s.CallLogs.want(Key{owner.System, owner.ID})
-		s.Tombstones.want(TombstoneKey{owner.System, owner.Entity, owner.ID.String()})
+		s.CallLogs.need(Key{owner.System, owner.ID})
+		s.Tombstones.need(TombstoneKey{owner.System, owner.Entity, owner.ID.String()})
 	}
 }
 
-// wantReference asks for the tombstone of what a call refers to.
-func (s *State) wantReference(system uuid.UUID, entity events.Entity, id events.Null[uuid.UUID]) {
+// needReference asks for the tombstone of what a call refers to.
+func (s *State) needReference(system uuid.UUID, entity events.Entity, id events.Null[uuid.UUID]) {
 	if id.Valid {
-		s.Tombstones.want(TombstoneKey{system, entity, id.Value.String()})
+		s.Tombstones.need(TombstoneKey{system, entity, id.Value.String()})
 	}
 }

@@ -11,7 +11,7 @@ func TestRules_AreComplete(t *testing.T) {
 	t.Parallel()
 	rules := new(State).rules()
 	for _, entity := range events.Entities() {
-		if r := rules[entity]; r.want == nil || r.fold == nil {
+		if r := rules[entity]; r.need == nil || r.apply == nil {
 			t.Errorf("%s has no complete rule", entity)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // State is the part of the projection that a batch of events touches. Before it folds, the caller loads three groups of rows: the rows that
-// [State.Want] asks for; all recordings and analyses of the calls and voicemails among them; and the tombstones of the call groups,
+// [State.Need] asks for; all recordings and analyses of the calls and voicemails among them; and the tombstones of the call groups,
 // extensions and representatives to which those calls and their analyses refer.
 type State struct {
 	Partition int16 // of all rows
@@ -21,29 +21,27 @@ type State struct {
 	Representatives Table[Key, Representative]
 	Classifications Table[ClassificationKey, Classification]
 
-	CallLogs          Table[Key, CallLog]
-	ExtensionCalls    Table[ExtensionEntry, ExtensionEntry] // never loaded
-	Transcripts       Table[OwnerRowKey, Transcript]
-	TranscriptTexts   Table[OwnerRowKey, TranscriptText] // never loaded
-	Recordings        Table[RecordingKey, Recording]
-	Analyses          Table[Key, Analysis]
-	ExtensionAnalyses Table[ExtensionEntry, ExtensionEntry] // never loaded
-	Voicemails        Table[Key, Voicemail]
-	Tombstones        Table[TombstoneKey, Tombstone]
+	CallLogs         Table[Key, CallLog]
+	Transcripts      Table[OwnerRowKey, Transcript]
+	TranscriptTexts  Table[OwnerRowKey, TranscriptText] // never loaded
+	Recordings       Table[RecordingKey, Recording]
+	Analyses         Table[Key, Analysis]
+	ExtensionEntries Table[ExtensionEntry, ExtensionEntry] // never loaded
+	Voicemails       Table[Key, Voicemail]
+	Tombstones       Table[TombstoneKey, Tombstone]
 
 	// Counts and References are the changes to day_count and reference_count. Some of them can be zero.
 	Counts     Deltas[CountKey]
 	References Deltas[ReferenceKey]
 
-	// Directories are the numbers of events that changed a directory, by phone system; [uuid.Nil]: the global classifications.
-	Directories Deltas[uuid.UUID]
+	// GlobalDirectory is how many events have changed what rows of other tables show of the global classifications.
+	GlobalDirectory int64
 
 	// Notify says whether the fold derives notices. Notices are those of the event that was folded last.
 	Notify  bool
 	Notices []Notice
 
 	byEntity     map[events.Entity]rule
-	buffer       []byte // of a transcript's text
 	recordingsOf facetIndex[RecordingKey]
 	analysesOf   facetIndex[Key]
 }
@@ -64,27 +62,27 @@ var (
 	errOwnerRowChanged = errors.New("callId or voicemailId differs from that of the facet's earlier events and must not change")
 )
 
-// Fold applies one event; at is the partition's clock at the event. An error means that the event contradicts earlier ones: it
+// Apply applies one event; at is the partition's clock at the event. An error means that the event contradicts earlier ones: it
 // changes nothing, and the caller stores it as a dead letter.
-func (s *State) Fold(e events.Event, at events.Time) (Outcome, error) {
+func (s *State) Apply(e events.Event, at events.Time) (Outcome, error) {
 	s.Notices = nil
 	if !s.Notify {
-		return s.fold(e, at)
+		return s.apply(e, at)
 	}
 	before := s.fetchable(e.Identity)
-	outcome, err := s.fold(e, at)
+	outcome, err := s.apply(e, at)
 	if outcome == Applied {
 		s.Notices = newlyFetchable(before, s.fetchable(e.Identity))
 	}
 	return outcome, err
 }
 
-func (s *State) fold(e events.Event, at events.Time) (Outcome, error) {
+func (s *State) apply(e events.Event, at events.Time) (Outcome, error) {
 	r, ok := s.rules()[e.Entity]
 	if !ok {
 		return 0, errUnknownEntity
 	}
-	return r.fold(e, at)
+	return r.apply(e, at)
 }
 
 // staleOr returns Conflicting where an event with the stored version has other content, else Stale. Content that makes the same row is the same.
@@ -128,15 +126,5 @@ func (s *State) ownerRowDeleted(owner OwnerRowKey) bool {
 
 // String returns the outcome as one lower-case word.
 func (o Outcome) String() string {
-	switch o {
-	case Applied:
-		return "applied"
-	case Stale:
-		return "stale"
-	case Ignored:
-		return "ignored"
-	case Conflicting:
-		return "conflicting"
-	}
-	return "unknown"
+	return [...]string{"unknown", "applied", "stale", "ignored", "conflicting"}[o]
 }

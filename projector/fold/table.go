@@ -16,15 +16,15 @@ type entry[K, R comparable] struct {
 	written bool
 }
 
-// want asks for the row of a key. It tells whether the key is a new one.
-func (t *Table[K, R]) want(key K) bool {
+// need asks for the row of a key. It tells whether the key is a new one.
+func (t *Table[K, R]) need(key K) bool {
 	known := len(t.order)
 	t.at(key)
 	return len(t.order) > known
 }
 
-// Wanted returns the keys of the rows that the caller is to load, in order of first use.
-func (t *Table[K, R]) Wanted() []K {
+// Needed returns the keys of the rows that the caller is to load, in order of first use.
+func (t *Table[K, R]) Needed() []K {
 	keys := make([]K, len(t.order))
 	for i, e := range t.order {
 		keys[i] = e.key

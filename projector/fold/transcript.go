@@ -41,16 +41,16 @@ func transcriptOwner(id events.Identity) OwnerRowKey {
 	return OwnerRowKey{id.System, owner}
 }
 
-// wantTranscript asks for a transcript and its call or voicemail, which a notice names.
-func (s *State) wantTranscript(e events.Event) {
+// needTranscript asks for a transcript and its call or voicemail, which a notice names.
+func (s *State) needTranscript(e events.Event) {
 	owner := transcriptOwner(e.Identity)
-	s.wantOwnerRow(owner)
+	s.needOwnerRow(owner)
 	if owner.Entity == events.EntityVoicemail {
-		s.Voicemails.want(Key{owner.System, owner.ID})
+		s.Voicemails.need(Key{owner.System, owner.ID})
 	}
 }
 
-func (s *State) foldTranscript(e events.Event, at events.Time) (Outcome, error) {
+func (s *State) applyTranscript(e events.Event, at events.Time) (Outcome, error) {
 	owner := transcriptOwner(e.Identity)
 	if s.ownerRowDeleted(owner) {
 		return Ignored, nil
@@ -59,7 +59,7 @@ func (s *State) foldTranscript(e events.Event, at events.Time) (Outcome, error) 
 	if stored := max(row.Version, s.tombstone(e.Identity).Version); e.Version < stored || e.Version == stored && row.Version == 0 {
 		return Stale, nil
 	}
-	next, text := s.nextTranscription(owner, row.Transcription, e)
+	next, text := nextTranscription(owner, row.Transcription, e)
 	if e.Version == row.Version {
 		return staleOr(next != row.Transcription), nil
 	}
@@ -73,15 +73,15 @@ func (s *State) foldTranscript(e events.Event, at events.Time) (Outcome, error) 
 }
 
 // nextTranscription returns the transcription after an event, and the text that it stores, if any.
-func (s *State) nextTranscription(owner OwnerRowKey, now Transcription, e events.Event) (next Transcription, text TranscriptText) {
+func nextTranscription(owner OwnerRowKey, now Transcription, e events.Event) (next Transcription, text TranscriptText) {
 	switch {
 	case e.Deleted():
 		return now.withoutText(events.TranscriptRemoved), text
 	case e.State.(*events.Transcript).Status != events.TranscriptCompleted:
 		return now.withoutText(e.State.(*events.Transcript).Status), text
 	}
-	text = s.transcriptText(owner, e.State.(*events.Transcript))
-	return s.transcription(text), text
+	text = transcriptText(owner, e.State.(*events.Transcript))
+	return text.transcription(), text
 }
 
 // storeText writes or deletes the stored text where the transcription has another one.
@@ -124,22 +124,19 @@ func (t Transcription) orUnavailable() Transcription {
 }
 
 // transcriptText returns the row that a completed transcript stores. Without a text, the row has an empty text and no turns.
-func (s *State) transcriptText(owner OwnerRowKey, t *events.Transcript) TranscriptText {
+func transcriptText(owner OwnerRowKey, t *events.Transcript) TranscriptText {
 	turns := t.Turns
 	if !t.Text.Valid {
 		turns = nil
 	}
-	s.buffer = appendTurns(s.buffer[:0], turns)
-	return TranscriptText{OwnerRowKey: owner, Text: t.Text.Value, Turns: JSON(s.buffer)}
+	return TranscriptText{OwnerRowKey: owner, Text: t.Text.Value, Turns: jsonArray(turns)}
 }
 
-func (s *State) transcription(t TranscriptText) Transcription {
-	s.buffer = append(s.buffer[:0], t.Text...)
-	s.buffer = append(s.buffer, 0) // separates the two: a text cannot contain NUL
-	s.buffer = append(s.buffer, t.Turns...)
+func (t TranscriptText) transcription() Transcription {
+	const separator = "\x00" // a text cannot contain NUL
 	return Transcription{
 		Status:     TranscriptionCompleted,
-		Digest:     events.Some(sha256.Sum256(s.buffer)),
+		Digest:     events.Some(sha256.Sum256([]byte(t.Text + separator + string(t.Turns)))),
 		TextBytes:  events.Some(int64(len(t.Text))),
 		TurnsBytes: events.Some(int64(len(t.Turns))),
 	}

@@ -6,16 +6,16 @@ func voicemailOwner(key Key) OwnerRowKey {
 	return OwnerRowKey{key.System, events.OwnerRow{Entity: events.EntityVoicemail, ID: key.ID}}
 }
 
-// wantVoicemail asks for a voicemail and its facets.
-func (s *State) wantVoicemail(e events.Event) {
+// needVoicemail asks for a voicemail and its facets.
+func (s *State) needVoicemail(e events.Event) {
 	key := keyOf(e.Identity)
-	s.Voicemails.want(key)
-	s.wantOwnerRow(voicemailOwner(key))
+	s.Voicemails.need(key)
+	s.needOwnerRow(voicemailOwner(key))
 }
 
-// foldVoicemail applies an event of a voicemail. Its deletion removes its transcript and recordings. Unlike a call, a deleted voicemail can be
+// applyVoicemail applies an event of a voicemail. Its deletion removes its transcript and recordings. Unlike a call, a deleted voicemail can be
 // created again.
-func (s *State) foldVoicemail(e events.Event, _ events.Time) (Outcome, error) {
+func (s *State) applyVoicemail(e events.Event, _ events.Time) (Outcome, error) {
 	key := keyOf(e.Identity)
 	outcome := replaceRow(s, &s.Voicemails, key, e, voicemail)
 	if outcome == Applied && e.Deleted() {

@@ -34,7 +34,7 @@ func Fold(state *fold.State, from store.Position, items []Item, known Known) sto
 		c.To.Sequence, c.To.LastMessage, c.To.LastMessageAt = last.Sequence, last.Sequence, last.StoredAt
 	}
 	for i, it := range items {
-		if !it.clock && !it.foreign {
+		if !it.clock && !it.notBuilt {
 			addEnd(&c, it, result.Ends[i], known.Retries)
 		}
 	}

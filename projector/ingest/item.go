@@ -18,9 +18,9 @@ type Item struct {
 	Event  events.Event
 	Reason string // of a dead letter; empty: the event can be applied
 
-	clock   bool            // a clock message: it raises the watermark, and is not an event
-	foreign bool            // of another phone system than the one that is built: it moves the clock alone
-	retryOf store.MessageID // the dead letter that the message names, unless it is recorded as failed; zero: none
+	clock    bool            // a clock message: it raises the watermark, and is not an event
+	notBuilt bool            // of another phone system than the one that is built: it moves the clock alone
+	retryOf  store.MessageID // the dead letter that the message names, unless it is recorded as failed; zero: none
 }
 
 // Reader turns the messages of a partition into items, in order.
@@ -42,12 +42,12 @@ func (r *Reader) Read(messages []events.StoredMessage) []Item {
 			continue
 		}
 		if r.System.Valid && events.SubjectSystem(it.Subject) != r.System.UUID {
-			it.foreign = true
+			it.notBuilt = true
 			items = append(items, it)
 			continue
 		}
-		if dead := r.Decisions.DeadLetters[store.NewMessageID(m.Sequence, m.StoredAt)]; dead != nil {
-			it.Reason = dead.Reason
+		if reason, dead := r.Decisions.DeadLetters[store.NewMessageID(m.Sequence, m.StoredAt)]; dead {
+			it.Reason = reason
 		} else if named, storedAt, ok := events.ParseRetry(it.Header); ok {
 			it.retryOf = store.MessageID{Sequence: named, StoredAt: storedAt}
 		}
@@ -71,7 +71,7 @@ func (r *Reader) decode(it Item) Item {
 // message is the item as the fold sees it.
 func (it Item) message() fold.Message {
 	return fold.Message{
-		Sequence: it.Sequence, StoredAt: events.TimeOf(it.StoredAt), Event: it.Event, Reason: it.Reason, Clock: it.clock, Foreign: it.foreign,
+		Sequence: it.Sequence, StoredAt: events.TimeOf(it.StoredAt), Event: it.Event, Reason: it.Reason, Clock: it.clock, NotBuilt: it.notBuilt,
 	}
 }
 
@@ -79,7 +79,7 @@ func (it Item) message() fold.Message {
 func eventsOf(items []Item) []events.Event {
 	list := make([]events.Event, 0, len(items))
 	for _, it := range items {
-		if it.Reason == "" && !it.clock && !it.foreign {
+		if it.Reason == "" && !it.clock && !it.notBuilt {
 			list = append(list, it.Event)
 		}
 	}

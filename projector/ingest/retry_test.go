@@ -65,7 +65,7 @@ func TestApplier_RetryFailsThenIsApplied(t *testing.T) {
 	e.retry(1)
 	e.apply()
 	e.expectLetters("failed again", "1 open 1")
-	check(t, "failed retries on record", e.queryInt("select count(*) from control.failed_retry where sequence = 2 and reason like '%23514%'"), 1)
+	check(t, "failed retries on record", e.queryInt(`select count(*) from control.dead_letter where failures @> '[{"sequence": 2}]' and failures->0->>'reason' like '%23514%'`), 1)
 
 	e.exec(accept)
 	e.retry(1)
@@ -138,7 +138,7 @@ func TestApplier_FalseRetry(t *testing.T) {
 			e.retry(1, change)
 			e.apply()
 			e.expectLetters("false retry", "1 open 0, 2 open 0")
-			check(t, "failed retries", e.queryInt("select count(*) from control.failed_retry"), 0)
+			check(t, "failed retries", e.queryInt("select count(*) from control.dead_letter where tries > 0"), 0)
 		})
 	}
 }

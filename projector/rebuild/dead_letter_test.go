@@ -110,7 +110,7 @@ func TestRun_RepeatsRecordedDecisions(t *testing.T) {
 		"select count(*) from control.clock_adjustment",
 		"select count(*) from control.dead_letter where resolution is null",
 		"select count(*) from control.dead_letter where resolution = 'applied'",
-		"select count(*) from control.failed_retry",
+		"select count(*) from control.dead_letter where tries > 0",
 	} {
 		if h.QueryInt(query) == 0 {
 			t.Fatalf("%s: 0 rows, want some to repeat", query)

@@ -23,10 +23,11 @@ func TestRun_ReplacesOtherDefinition(t *testing.T) {
 	half := len(history) / 2
 	h := newOtherReleaseHarness(t, history[:half])
 	h.requireOtherDefinition(nil)
-	h.Exec("alter table projection.call_log drop column route_summary; drop table projection.extension_call")
+	h.Exec("alter table projection.call_log drop column route_summary; drop table projection.extension_entry")
 	missing := []string{
 		"call_log.route_summary",
-		"extension_call.partition", "extension_call.system_id", "extension_call.extension_id", "extension_call.created_at", "extension_call.id",
+		"extension_entry.partition", "extension_entry.system_id", "extension_entry.extension_id", "extension_entry.analysis",
+		"extension_entry.created_at", "extension_entry.id",
 	}
 	h.requireOtherDefinition(missing)
 	h.startRefusedProjector(ingest.DefinitionMismatch)

@@ -3,8 +3,8 @@ package store
 import (
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
-	"unsafe"
 
 	"github.com/jackc/pgx/v5/pgtype"
 )
@@ -23,7 +23,7 @@ func arrays[R any](columns []column, count int, rows iter.Seq[*R]) []any {
 	for i, c := range columns {
 		list[i] = array{c.array, count, func(dst []byte) []byte {
 			for row := range rows {
-				dst = c.encode(dst, c.field(unsafe.Pointer(row)))
+				dst = c.encode(dst, c.field(reflect.ValueOf(row).Elem()))
 			}
 			return dst
 		}}

@@ -2,8 +2,8 @@ package store
 
 import (
 	"reflect"
+	"slices"
 	"strings"
-	"unsafe"
 
 	"callboard/events"
 	"callboard/projector/fold"
@@ -12,33 +12,39 @@ import (
 // column is a column of a table, and the field of a row that it stores.
 type column struct {
 	kind
-	name   string
-	offset uintptr // of the field in the row
+	name  string
+	index []int // of the field in the row
 }
 
-// field returns the address of the column's field in a row. Reflection on each value would take four times as long.
-func (c column) field(row unsafe.Pointer) unsafe.Pointer { return unsafe.Add(row, c.offset) }
+// field returns a pointer to the column's field in a row.
+func (c column) field(row reflect.Value) any {
+	for _, i := range c.index {
+		row = row.Field(i)
+	}
+	return row.Addr().Interface()
+}
 
-// kind is how fields of a type are stored. Its functions get the address of a field.
+// kind is how fields of a type are stored. Its functions get a pointer to a field.
 type kind struct {
 	array  string // the element type of the array parameters, as pg_type names it
 	write  string // an expression over an array's element, with the verb %s; empty: the element
 	read   string // an expression over a column, with the verb %s; empty: the column
-	encode func(dst []byte, field unsafe.Pointer) []byte
+	encode func(dst []byte, field any) []byte
 
 	// decode returns false where src is no value of the type. A null is nil.
-	decode func(field unsafe.Pointer, src []byte) bool
+	decode func(field any, src []byte) bool
 }
 
-// columnsOf returns the columns of the fields of a type, which is at an offset in the row. The tag of a field names its
-// column. Where fields of a struct have no tags, the tag of the struct names their columns, in order, separated by commas.
-func columnsOf(kinds map[reflect.Type]kind, t reflect.Type, tag string, offset uintptr) (columns []column) {
+// columnsOf returns the columns of the fields of a type, whose own index in the row is given. The tag of a field names
+// its column. Where fields of a struct have no tags, the tag of the struct names their columns, in order, separated by
+// commas.
+func columnsOf(kinds map[reflect.Type]kind, t reflect.Type, tag string, index ...int) (columns []column) {
 	if k, ok := kinds[t]; ok {
 		name, _, _ := strings.Cut(tag, ",")
-		return []column{{k, name, offset}}
+		return []column{{k, name, index}}
 	}
 	for field := range t.Fields() {
-		columns = append(columns, columnsOf(kinds, field.Type, field.Tag.Get("db"), offset+field.Offset)...)
+		columns = append(columns, columnsOf(kinds, field.Type, field.Tag.Get("db"), slices.Concat(index, field.Index)...)...)
 	}
 	for i := range columns {
 		if columns[i].name == "" {
@@ -70,24 +76,24 @@ func kinds() map[reflect.Type]kind {
 func addKind[F comparable](
 	all map[reflect.Type]kind, k kind, encode func([]byte, F) []byte, decode func([]byte) (F, bool),
 ) {
-	k.encode = func(dst []byte, field unsafe.Pointer) []byte { return encode(dst, *(*F)(field)) }
-	k.decode = func(field unsafe.Pointer, src []byte) (ok bool) {
-		*(*F)(field), ok = decode(src)
+	k.encode = func(dst []byte, field any) []byte { return encode(dst, *field.(*F)) }
+	k.decode = func(field any, src []byte) (ok bool) {
+		*field.(*F), ok = decode(src)
 		return ok
 	}
 	all[reflect.TypeFor[F]()] = k
 
-	k.encode = func(dst []byte, field unsafe.Pointer) []byte {
-		if n := (*events.Null[F])(field); n.Valid {
+	k.encode = func(dst []byte, field any) []byte {
+		if n := field.(*events.Null[F]); n.Valid {
 			return encode(dst, n.Value)
 		}
 		return appendNull(dst)
 	}
-	k.decode = func(field unsafe.Pointer, src []byte) bool {
+	k.decode = func(field any, src []byte) bool {
 		if src == nil {
 			return true // the row is new, so the field is null
 		}
-		n := (*events.Null[F])(field)
+		n := field.(*events.Null[F])
 		n.Value, n.Valid = decode(src)
 		return n.Valid
 	}

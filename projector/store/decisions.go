@@ -16,7 +16,7 @@ import (
 // worker that applies messages for the first time finds none.
 type Decisions struct {
 	fold.Decisions
-	DeadLetters map[MessageID]*RecordedDeadLetter // failed retries included
+	DeadLetters map[MessageID]string // the reasons of dead letters, failed retries included
 }
 
 // MessageID identifies a message of a stream. A stream that lost its end gives a sequence to another message, at another time.
@@ -30,14 +30,10 @@ func NewMessageID(sequence uint64, storedAt time.Time) MessageID {
 	return MessageID{sequence, events.TimeOf(storedAt)}
 }
 
-// RecordedDeadLetter is a dead letter, or a failed retry of one, of an earlier application.
-type RecordedDeadLetter struct {
-	Reason string
-}
-
 // HasDeadLetter tells whether a dead letter was recorded at the first application.
 func (d Decisions) HasDeadLetter(dead DeadLetter) bool {
-	return d.DeadLetters[NewMessageID(dead.Sequence, dead.StoredAt)] != nil
+	_, recorded := d.DeadLetters[NewMessageID(dead.Sequence, dead.StoredAt)]
+	return recorded
 }
 
 var (
@@ -53,7 +49,7 @@ var (
 
 // Decisions reads the decisions about a partition above its position. A cap may begin below it.
 func (s *Store) Decisions(ctx context.Context, p Position) (Decisions, error) {
-	d := Decisions{DeadLetters: make(map[MessageID]*RecordedDeadLetter)}
+	d := Decisions{DeadLetters: make(map[MessageID]string)}
 	d.ClockAdjustments = make(map[uint64]events.Time)
 	caps, err := s.ClockCaps(ctx, p)
 	if err != nil {
@@ -104,7 +100,7 @@ func (s *Store) readDeadLetters(ctx context.Context, p Position, d *Decisions) e
 	var storedAt time.Time
 	var reason string
 	_, err := pgx.ForEachRow(rows, []any{&sequence, &storedAt, &reason}, func() error {
-		d.DeadLetters[NewMessageID(sequence, storedAt)] = &RecordedDeadLetter{Reason: reason}
+		d.DeadLetters[NewMessageID(sequence, storedAt)] = reason
 		return nil
 	})
 	return err

@@ -1,5 +1,5 @@
 update control.dead_letter
-set reason = $4, tries = tries + 1, failed_at = now(), retry_sequence = null, retried_at = null
+set reason = $4, failed_at = now(), retry_sequence = null, retried_at = null
 where stream = $1
   and sequence = $2
   and stored_at >= $3

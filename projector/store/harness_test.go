@@ -115,7 +115,7 @@ func eventsOf(batch []timedEvent) []events.Event {
 // foldInto folds a history. An event that contradicts the state changes nothing; the projector would record a dead letter.
 func foldInto(state *fold.State, history []timedEvent) {
 	for _, e := range history {
-		_, _ = state.Fold(e.Event, e.At)
+		_, _ = state.Apply(e.Event, e.At)
 	}
 }
 

@@ -14,26 +14,26 @@ import (
 // belongs to. notify says whether the fold may derive notices; it does if there are webhook endpoints.
 func (tx *Tx) Load(ctx context.Context, partition int16, batch []events.Event, notify bool) (*fold.State, error) {
 	s := &fold.State{Partition: partition}
-	s.Want(fold.FacetDeletions(batch))
-	if err := tx.loadWanted(ctx, s, new(pgx.Batch)); err != nil {
+	s.Need(fold.FacetDeletions(batch))
+	if err := tx.loadNeeded(ctx, s, new(pgx.Batch)); err != nil {
 		return nil, err
 	}
-	s.WantOwnerRows()
+	s.NeedOwnerRows()
 
 	pipeline := new(pgx.Batch)
 	if notify {
 		pipeline.Queue("select recording from webhook.recording").QueryRow(func(row pgx.Row) error { return row.Scan(&s.Notify) })
 	}
-	s.Want(batch)
-	if err := tx.loadWanted(ctx, s, pipeline); err != nil {
+	s.Need(batch)
+	if err := tx.loadNeeded(ctx, s, pipeline); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// loadWanted loads the rows that the state wants.
-func (tx *Tx) loadWanted(ctx context.Context, s *fold.State, pipeline *pgx.Batch) error {
-	for _, r := range tx.store.relations {
+// loadNeeded loads the rows that the state needs.
+func (tx *Tx) loadNeeded(ctx context.Context, s *fold.State, pipeline *pgx.Batch) error {
+	for _, r := range tx.store.tables {
 		if r.load != nil {
 			r.load(s, pipeline)
 		}

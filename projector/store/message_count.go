@@ -2,7 +2,6 @@ package store
 
 import (
 	_ "embed"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -48,12 +47,6 @@ func (c MessageCounts) AddMessage(entity events.Entity, outcome fold.Outcome) {
 		count.Dead++
 	}
 	c[entity] = count
-}
-
-// String implements [fmt.Stringer].
-func (c MessageCount) String() string {
-	return fmt.Sprintf("%d read (%d applied, %d stale, %d of them conflicting, %d ignored, %d dead)",
-		c.Read, c.Applied, c.Stale, c.Conflicting, c.Ignored, c.Dead)
 }
 
 // TotalRead returns how many messages were read.

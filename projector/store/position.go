@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"callboard/events"
@@ -62,11 +63,6 @@ const (
 	registeredPartitionsSQL = "select partitions from control.stream where stream = $1"
 )
 
-// RowQuerier is a pool, a connection or a transaction.
-type RowQuerier interface {
-	QueryRow(ctx context.Context, query string, parameters ...any) pgx.Row
-}
-
 // RegisterStream records how many partitions a stream has where it is new, and returns how many it had when it was first read. The error
 // is [ErrNotMigrated] in a database without this release's migrations.
 func (s *Store) RegisterStream(ctx context.Context, stream uuid.UUID, partitions int) (registered int, err error) {
@@ -80,7 +76,7 @@ func (s *Store) RegisterStream(ctx context.Context, stream uuid.UUID, partitions
 }
 
 // RegisteredPartitions returns how many partitions a stream had when it was first read; 0: it was never read.
-func RegisteredPartitions(ctx context.Context, db RowQuerier, stream uuid.UUID) (partitions int, err error) {
+func RegisteredPartitions(ctx context.Context, db schema.RowQuerier, stream uuid.UUID) (partitions int, err error) {
 	err = db.QueryRow(ctx, registeredPartitionsSQL, stream).Scan(&partitions)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, nil
@@ -164,35 +160,8 @@ func Positions(ctx context.Context, conn *pgx.Conn, schema string) (map[int16]Po
 // Advance moves a partition's position and watermark without any rows. The error is [ErrFenced] where the position isn't from.
 func (s *Store) Advance(ctx context.Context, from, to Position) error {
 	return s.BeginFunc(ctx, func(tx *Tx) error {
-		if err := tx.sendEarly(ctx, []statement{advanceStatement(from, to)}); err != nil {
-			return fmt.Errorf("position: %w", err)
-		}
-		return nil
-	})
-}
-
-// advanceStatement moves a position. It fails with [ErrFenced] where the position isn't from.
-func advanceStatement(from, to Position) statement {
-	return statement{
-		sql: advancePositionSQL,
-		arguments: []any{
-			from.Partition, from.Epoch, int64(from.Sequence),
-			int64(to.Sequence), timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), int64(to.LastMessage), timestamp(to.LastMessageAt),
-		},
-		done: func(rows int64) error {
-			if rows != 1 {
-				return ErrFenced
-			}
-			return nil
-		},
-	}
-}
-
-// InsertPosition writes the position of a partition that has none.
-func (s *Store) InsertPosition(ctx context.Context, p Position) error {
-	return s.BeginFunc(ctx, func(tx *Tx) error {
 		var batch pgx.Batch
-		queuePosition(&batch, p)
+		queueAdvance(&batch, from, to)
 		if err := tx.send(ctx, &batch); err != nil {
 			return fmt.Errorf("position: %w", err)
 		}
@@ -200,9 +169,28 @@ func (s *Store) InsertPosition(ctx context.Context, p Position) error {
 	})
 }
 
-func queuePosition(batch *pgx.Batch, p Position) {
-	batch.Queue(insertPositionSQL, p.Partition, p.Stream, int64(p.Sequence),
-		timestamp(p.Clock.Now), timestamp(p.Clock.Watermark), int64(p.LastMessage), timestamp(p.LastMessageAt))
+// queueAdvance queues the statement that moves a position. The batch fails with [ErrFenced] where the position isn't from.
+func queueAdvance(batch *pgx.Batch, from, to Position) {
+	batch.Queue(advancePositionSQL, from.Partition, from.Epoch, int64(from.Sequence), int64(to.Sequence),
+		timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), int64(to.LastMessage), timestamp(to.LastMessageAt),
+	).Exec(func(done pgconn.CommandTag) error {
+		if done.RowsAffected() != 1 {
+			return ErrFenced
+		}
+		return nil
+	})
+}
+
+// InsertPosition writes the position of a partition that has none.
+func (s *Store) InsertPosition(ctx context.Context, p Position) error {
+	return s.BeginFunc(ctx, func(tx *Tx) error {
+		_, err := tx.tx.Exec(ctx, insertPositionSQL, p.Partition, p.Stream, int64(p.Sequence),
+			timestamp(p.Clock.Now), timestamp(p.Clock.Watermark), int64(p.LastMessage), timestamp(p.LastMessageAt))
+		if err != nil {
+			return fmt.Errorf("position: %w", err)
+		}
+		return nil
+	})
 }
 
 // instant scans a time.

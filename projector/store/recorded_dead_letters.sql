@@ -20,7 +20,9 @@ where d.stream = $1
   and (d.generation <= least(g.current, g.live) or d.generation = g.current)
 union all
 select f.sequence, f.stored_at, f.reason
-from control.failed_retry f
-where f.stream = $1
-  and f.partition = $2
+from control.dead_letter d
+cross join lateral jsonb_to_recordset(d.failures) as f (sequence bigint, stored_at timestamptz, reason text)
+where d.stream = $1
+  and d.partition = $2
+  and d.tries > 0
   and f.sequence > $3

@@ -38,8 +38,8 @@ var (
 	//go:embed fail_retry.sql
 	failRetrySQL string
 
-	//go:embed insert_failed_retry.sql
-	insertFailedRetrySQL string
+	//go:embed record_failure.sql
+	recordFailureSQL string
 )
 
 // Retries returns the sequences of the claims that are retries: the dead letter that each names is open and has the same subject and data. The
@@ -74,6 +74,6 @@ func queueRetries(batch *pgx.Batch, c ChangeSet) {
 			continue
 		}
 		batch.Queue(failRetrySQL, append(dead, r.Reason)...)
-		batch.Queue(insertFailedRetrySQL, stream, int64(r.Sequence), c.From.Partition, r.StoredAt, r.Reason)
+		batch.Queue(recordFailureSQL, append(dead, int64(r.Sequence), r.StoredAt, r.Reason)...)
 	}
 }

@@ -29,18 +29,16 @@ var (
 
 // Store writes one projection.
 type Store struct {
-	pool      *pgxpool.Pool
-	relations []relation
-	plans     *plans
-	nodes     schema.Nodes
-
-	parameters parameterPool
+	pool   *pgxpool.Pool
+	tables []storedTable
+	plans  *plans
+	nodes  schema.Nodes
 }
 
 // New returns the store of the projection on the search path of pool's connections. A connection that runs a batch keeps settings which
 // suit statements that name their rows by key: nothing else that is planned with care may share the pool.
 func New(pool *pgxpool.Pool) *Store {
-	return &Store{pool: pool, relations: newRelations(), plans: newPlans()}
+	return &Store{pool: pool, tables: newTables(), plans: newPlans()}
 }
 
 // OnNodes tells whether the tables can be on several nodes. A transaction is then to change one partition.

@@ -47,11 +47,11 @@ func checkLoaded(t *testing.T, loaded *fold.State, full []timedEvent) {
 	t.Helper()
 	fresh := &fold.State{Partition: 3}
 	for _, e := range full {
-		if _, err := fresh.Fold(e.Event, e.At-1000); err != nil {
+		if _, err := fresh.Apply(e.Event, e.At-1000); err != nil {
 			t.Fatal(err)
 		}
 	}
-	neverLoaded := []string{"GroupMembers", "ExtensionCalls", "TranscriptTexts", "ExtensionAnalyses"}
+	neverLoaded := []string{"GroupMembers", "ExtensionEntries", "TranscriptTexts"}
 	for field, table := range reflect.ValueOf(loaded).Elem().Fields() {
 		if !strings.HasPrefix(field.Type.Name(), "Table[") || slices.Contains(neverLoaded, field.Name) {
 			continue
@@ -213,8 +213,7 @@ func TestStore_DecisionsAreThoseAboveThePosition(t *testing.T) {
 	if len(d.ClockAdjustments) != 1 || d.ClockAdjustments[8] != 1234568 {
 		t.Errorf("clock adjustments = %v, want 1234568 at sequence 8", d.ClockAdjustments)
 	}
-	dead := d.DeadLetters[store.NewMessageID(9, stored)]
-	if len(d.DeadLetters) != 1 || dead == nil || dead.Reason != "not JSON" {
+	if reason := d.DeadLetters[store.NewMessageID(9, stored)]; len(d.DeadLetters) != 1 || reason != "not JSON" {
 		t.Errorf("dead letters = %v, want sequence 9", d.DeadLetters)
 	}
 	if d, err := s.Decisions(t.Context(), to); err != nil || len(d.ClockAdjustments)+len(d.DeadLetters) != 0 {

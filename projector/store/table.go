@@ -6,7 +6,6 @@ import (
 	"iter"
 	"reflect"
 	"strings"
-	"unsafe"
 
 	"github.com/jackc/pgx/v5"
 
@@ -27,7 +26,7 @@ type table[K, R any] struct {
 	partitioned  bool
 	key, columns []column
 
-	// The parameters of these statements are those of arguments, with the arrays of bind or bindKeys.
+	// The parameters of these statements are those that queue adds, then the arrays of bind or bindKeys.
 	selectByKeySQL string
 	upsertSQL      string
 	deleteSQL      string
@@ -40,7 +39,7 @@ func newTable[K, R any](name string, partitioned bool, tag string) table[K, R] {
 	all := kinds()
 	t := table[K, R]{
 		name: name, partitioned: partitioned,
-		key: columnsOf(all, reflect.TypeFor[K](), tag, 0), columns: columnsOf(all, reflect.TypeFor[R](), tag, 0),
+		key: columnsOf(all, reflect.TypeFor[K](), tag), columns: columnsOf(all, reflect.TypeFor[R](), tag),
 	}
 	t.selectByKeySQL = t.selectSQL(t.unnest(t.key), names(t.key))
 	t.upsertSQL = t.insertOr(onConflict(t.columns[len(t.key):]))
@@ -116,17 +115,12 @@ func wrap(expression, value string) string {
 	return fmt.Sprintf(expression, value)
 }
 
-// arguments returns a statement's arguments: the partition where the table has partitions, then the arrays.
-func (t table[K, R]) arguments(partition int16, arrays []any) []any {
-	if !t.partitioned {
-		return arrays
+// queue queues a statement about rows of the state's partition.
+func (t table[K, R]) queue(batch *pgx.Batch, s *fold.State, sql string, arrays []any) *pgx.QueuedQuery {
+	if t.partitioned {
+		arrays = append([]any{s.Partition}, arrays...)
 	}
-	return append([]any{partition}, arrays...)
-}
-
-// statement returns a statement about rows of the state's partition.
-func (t table[K, R]) statement(s *fold.State, sql string, arrays []any) statement {
-	return statement{sql: sql, arguments: t.arguments(s.Partition, arrays)}
+	return batch.Queue(sql, arrays...)
 }
 
 // bind returns count rows as one array per column.
@@ -141,10 +135,10 @@ func (t table[K, R]) collect(rows pgx.Rows, load func(K, R)) error {
 	for rows.Next() {
 		var key K
 		var row R
-		if err := decode(t.key, unsafe.Pointer(&key), rows.RawValues()); err != nil {
+		if err := decode(t.key, reflect.ValueOf(&key).Elem(), rows.RawValues()); err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
-		if err := decode(t.columns, unsafe.Pointer(&row), rows.RawValues()); err != nil {
+		if err := decode(t.columns, reflect.ValueOf(&row).Elem(), rows.RawValues()); err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
 		load(key, row)
@@ -156,7 +150,7 @@ func (t table[K, R]) collect(rows pgx.Rows, load func(K, R)) error {
 }
 
 // decode sets the fields of a row to the values of the columns.
-func decode(columns []column, row unsafe.Pointer, values [][]byte) error {
+func decode(columns []column, row reflect.Value, values [][]byte) error {
 	for i, c := range columns {
 		if !c.decode(c.field(row), values[i]) {
 			return fmt.Errorf("column %s has a value of %d bytes", c.name, len(values[i]))

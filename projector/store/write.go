@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"callboard/projector/fold"
 )
@@ -53,11 +54,10 @@ var (
 // Write writes a change set and moves the position. It takes effect when the batch's transaction commits. The result is the notices that no
 // earlier application has written. The error is [ErrFenced] where the position isn't the change set's From.
 func (tx *Tx) Write(ctx context.Context, c ChangeSet) (fresh []Notice, err error) {
-	if err := tx.sendEarly(ctx, tx.store.changes(c)); err != nil {
-		return nil, fmt.Errorf("write rows: %w", err)
-	}
-
+	// The position is first: the fence keeps another writer from the rows.
 	var batch pgx.Batch
+	queueAdvance(&batch, c.From, c.To)
+	tx.store.queueRows(&batch, c.State)
 	if c.decides() {
 		batch.Queue(commitDurablySQL)
 	}
@@ -70,6 +70,7 @@ func (tx *Tx) Write(ctx context.Context, c ChangeSet) (fresh []Notice, err error
 	if err := tx.send(ctx, &batch); err != nil {
 		return nil, fmt.Errorf("write: %w", err)
 	}
+
 	first := slices.IndexFunc(c.Notices, func(n Notice) bool { return n.Sequence > *floor })
 	if first < 0 {
 		return nil, nil
@@ -82,20 +83,18 @@ func (c ChangeSet) decides() bool {
 	return len(c.DeadLetters) > 0 || c.ClockCap.Messages > 0 || len(c.ClockAdjustments) > 0 || len(c.Retries) > 0 || len(c.Notices) > 0
 }
 
-// changes are the statements that move the position and change the rows that follow from events. The position is first: the fence keeps
-// another writer from the rows.
-func (s *Store) changes(c ChangeSet) []statement {
-	statements := []statement{advanceStatement(c.From, c.To)}
-	for _, r := range s.relations {
-		for _, change := range r.changes(c.State) {
-			change.done = func(rows int64) error {
-				s.plans.wrote(r.name, rows)
+// queueRows queues the statements that write the rows which follow from events.
+func (s *Store) queueRows(batch *pgx.Batch, state *fold.State) {
+	for _, r := range s.tables {
+		queued := len(batch.QueuedQueries)
+		r.write(state, batch)
+		for _, query := range batch.QueuedQueries[queued:] {
+			query.Exec(func(done pgconn.CommandTag) error {
+				s.plans.wrote(r.name, done.RowsAffected())
 				return nil
-			}
-			statements = append(statements, change)
+			})
 		}
 	}
-	return statements
 }
 
 func queueDeadLetters(batch *pgx.Batch, c ChangeSet) {

@@ -22,7 +22,7 @@ type Freshness struct {
 // Freshness reads all watermarks.
 func (p *Projection) Freshness(ctx context.Context) (Freshness, error) {
 	var f Freshness
-	err := p.query(ctx, freshnessSQL, nil, func(rows pgx.Rows) error {
+	err := p.runShort(ctx)(freshnessSQL, nil, func(rows pgx.Rows) error {
 		f.Watermarks = make(map[int]time.Time)
 		for rows.Next() {
 			var partition pgtype.Int2

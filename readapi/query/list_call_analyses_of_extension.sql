@@ -2,7 +2,8 @@
 select
   e.created_at,
   e.id
-from projection.extension_analysis e
+from projection.extension_entry e
 where e.partition = $1
   and e.system_id = $2
   and e.extension_id = $8::text::uuid
+  and e.analysis

@@ -111,7 +111,7 @@ func TestProjection_NumberOfPartitionsChangesAgainAndAgain(t *testing.T) {
 			changes++
 			schematest.Exec(t, pool, "update projection.generation set partitions = $1", changes)
 		}
-		return projection.query(t.Context(), sql, arguments, read)
+		return projection.runShort(t.Context())(sql, arguments, read)
 	}
 	err := projection.ofSystem(run, phoneSystemsOfSystemSQL, uuid.New(), nil, appendRows(nil))
 	if !errors.Is(err, access.ErrSwitching) || changes != access.Attempts {

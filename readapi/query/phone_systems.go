@@ -30,9 +30,9 @@ func (p *Projection) PhoneSystems(ctx context.Context, g access.Grant, out *enco
 	case access.GrantSystem:
 		err = p.ofSystem(p.runShort(ctx), phoneSystemsOfSystemSQL, g.ID, nil, appendRows(out))
 	case access.GrantGroup:
-		err = p.query(ctx, phoneSystemsOfGroupSQL, []any{schema.UUID(g.ID)}, appendRows(out))
+		err = p.runShort(ctx)(phoneSystemsOfGroupSQL, []any{schema.UUID(g.ID)}, appendRows(out))
 	case access.GrantOrganization:
-		err = p.query(ctx, phoneSystemsOfOrganizationSQL, []any{schema.UUID(g.ID)}, appendRows(out))
+		err = p.runShort(ctx)(phoneSystemsOfOrganizationSQL, []any{schema.UUID(g.ID)}, appendRows(out))
 	}
 	if err != nil {
 		return fmt.Errorf("list phone systems: %w", err)

@@ -139,7 +139,7 @@ func literal(argument any) string {
 	return fmt.Sprintf("'%v'", argument)
 }
 
-const largeTables = "call_log|extension_call|extension_analysis|transcript|transcript_text|recording|analysis|voicemail|topology"
+const largeTables = "call_log|extension_entry|transcript|transcript_text|recording|analysis|voicemail|topology"
 
 const actualRows = `\b.*\(actual rows=(\d+)(?:\.\d+)? loops=(\d+)\)`
 

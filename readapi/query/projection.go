@@ -58,29 +58,23 @@ type read func(pgx.Rows) error
 // runner runs a statement and reads its rows.
 type runner func(sql string, arguments []any, read read) error
 
-// query runs a statement and reads its rows. It runs the statement again if the plan was made for an older generation,
-// or if the connection was lost before the first row.
-func (p *Projection) query(ctx context.Context, sql string, arguments []any, read read) error {
-	return p.repeat(ctx, schema.Repeat, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
-		return queryOnce(ctx, conn, sql, arguments, read)
-	})
-}
-
-// queryLong is query for a statement that can take long. It is cancelled when its client leaves.
-func (p *Projection) queryLong(ctx context.Context, sql string, arguments []any, read read) error {
-	return p.repeatLong(ctx, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
-		return queryOnce(ctx, conn, sql, arguments, read)
-	})
-}
-
-// runShort returns query with a context.
+// runShort returns what runs a statement and reads its rows. It runs the statement again if the plan was made for an older
+// generation, or if the connection was lost before the first row.
 func (p *Projection) runShort(ctx context.Context) runner {
-	return func(sql string, arguments []any, read read) error { return p.query(ctx, sql, arguments, read) }
+	return func(sql string, arguments []any, read read) error {
+		return p.repeat(ctx, schema.Repeat, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+			return queryOnce(ctx, conn, sql, arguments, read)
+		})
+	}
 }
 
-// runLong returns queryLong with a context.
+// runLong is runShort for statements that can take long. They are cancelled when their client leaves.
 func (p *Projection) runLong(ctx context.Context) runner {
-	return func(sql string, arguments []any, read read) error { return p.queryLong(ctx, sql, arguments, read) }
+	return func(sql string, arguments []any, read read) error {
+		return p.repeatLong(ctx, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+			return queryOnce(ctx, conn, sql, arguments, read)
+		})
+	}
 }
 
 //go:embed locate.sql

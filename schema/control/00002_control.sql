@@ -60,7 +60,10 @@ create table control.dead_letter (
   generation     bigint      not null default 0, -- the first in which it is one
   resolution     text check (resolution in ('applied', 'stale', 'ignored', 'dropped')), -- null: open
   resolved_at    timestamptz,
-  tries          integer     not null default 0, -- how many retries have failed
+  -- The retries that failed: of each message its sequence, when the stream stored it, and the reason. A replay counts them as dead, although
+  -- it may be able to apply them.
+  failures       jsonb       not null default '[]',
+  tries          integer     not null generated always as (jsonb_array_length(failures)) stored,
   failed_at      timestamptz, -- when the last retry failed; null: none has
   retried_at     timestamptz, -- when the retry was published that is not decided yet
   retry_sequence bigint, -- of that retry; of a dead letter that was applied, of the retry that applied it
@@ -72,18 +75,10 @@ create table control.dead_letter (
 
 create index dead_letter_partition on control.dead_letter (stream, partition, sequence);
 
+create index dead_letter_failures on control.dead_letter (stream, partition) where tries > 0;
+
 -- The console reads the newest open dead letters, however many have been resolved.
 create index dead_letter_open on control.dead_letter (id) where resolution is null;
-
--- The retries that failed. A replay counts them as dead, although it may be able to apply them.
-create table control.failed_retry (
-  stream         uuid        not null,
-  sequence       bigint      not null, -- of the retry
-  partition      smallint    not null,
-  stored_at      timestamptz not null, -- by the stream
-  reason         text        not null,
-  primary key (stream, sequence)
-);
 
 -- Makes a message of the live projection a dead letter before it was applied, and returns the dead letter's ID. Every application of the
 -- message repeats that. at is the position that the message follows: if it moved, nothing is done, and the result is null. The epoch rises, so
@@ -202,17 +197,18 @@ from public;
 -- A stream that lost its end gives its sequences to other messages. These may be dead letters and move the clock further, too: so the projector
 -- replaces rows.
 grant select, insert on control.stream, control.dead_letter, control.clock_adjustment to callboard_projector;
-grant select, insert, update on control.failed_retry, control.clock_cap, control.audit_position to callboard_projector;
-grant update (partition, subject, header, data, reason, stored_at, recorded_at, generation, resolution, resolved_at, tries, failed_at, retried_at,
+grant select, insert, update on control.clock_cap, control.audit_position to callboard_projector;
+grant update (partition, subject, header, data, reason, stored_at, recorded_at, generation, resolution, resolved_at, failures, failed_at, retried_at,
   retry_sequence) on control.dead_letter to callboard_projector;
 grant update (clock) on control.clock_adjustment to callboard_projector;
 grant select on control.migration, control.generation, control.distribution,
   control.partition_owner, control.correction to callboard_projector;
 grant execute on function control.commit_durably() to callboard_projector;
 
-grant select, update, delete on control.dead_letter to callboard_operator;
+grant select, delete on control.dead_letter to callboard_operator;
+grant update (header, data, resolution, resolved_at, retried_at, retry_sequence) on control.dead_letter to callboard_operator;
 grant select on control.migration, control.stream, control.generation, control.distribution,
-  control.partition_owner, control.failed_retry, control.clock_adjustment, control.clock_cap, control.correction, control.audit_position
+  control.partition_owner, control.clock_adjustment, control.clock_cap, control.correction, control.audit_position
 to callboard_operator;
 grant execute on function
   control.commit_durably(), control.pause_writes(), control.skip(uuid, smallint, bigint, bigint, text, bytea, bytea, timestamptz)

@@ -4,6 +4,9 @@ create table phone_system (
   version         bigint   not null,
   name            text     collate "C" not null,
   organization_id uuid,
+  -- How many events have changed what other resources show of the phone system's directory: names, numbers, labels and
+  -- scores. Equal versions of the row and of its directory mean equal directories.
+  directory       bigint   not null default 0,
   primary key (id, partition)
 );
 

@@ -55,12 +55,13 @@ create table call_log (
   primary key (system_id, id, partition)
 );
 
--- The calls that a key narrowed to one extension can read, in list order.
-create table extension_call (
+-- The calls, and the analyses of calls, that a key narrowed to one extension can read, each in list order.
+create table extension_entry (
   partition    smallint    not null,
   system_id    uuid        not null,
   extension_id uuid        not null,
+  analysis     boolean     not null, -- false: a call
   created_at   timestamptz not null,
-  id           uuid        not null, -- of the call
-  primary key (system_id, extension_id, created_at, id, partition)
+  id           uuid        not null, -- of the call or the analysis
+  primary key (system_id, extension_id, analysis, created_at, id, partition)
 );

@@ -29,13 +29,3 @@ create table analysis (
 );
 
 create index analysis_call on analysis (system_id, call_id);
-
--- The analyses that a key narrowed to one extension can read, in list order.
-create table extension_analysis (
-  partition    smallint    not null,
-  system_id    uuid        not null,
-  extension_id uuid        not null,
-  created_at   timestamptz not null,
-  id           uuid        not null, -- of the analysis
-  primary key (system_id, extension_id, created_at, id, partition)
-);

@@ -133,7 +133,7 @@ func (i *installation) lastPages(system uuid.UUID) (list []read) {
 func (i *installation) grow() {
 	i.Helper()
 	for _, table := range []string{
-		"call_log", "recording", "analysis", "voicemail", "transcript", "extension_call", "extension_analysis", "day_count",
+		"call_log", "recording", "analysis", "voicemail", "transcript", "extension_entry", "day_count",
 	} {
 		rows, _ := i.pool.Query(i.Context(), `
 			select column_name::text, data_type::text from information_schema.columns

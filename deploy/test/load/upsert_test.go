@@ -17,7 +17,7 @@ const upsertRows = 2000
 
 // tablesOfCalls are the tables that nearly all rows are in.
 func tablesOfCalls() []string {
-	return []string{"call_log", "extension_call", "transcript", "transcript_text", "recording", "analysis", "extension_analysis", "voicemail"}
+	return []string{"call_log", "extension_entry", "transcript", "transcript_text", "recording", "analysis", "voicemail"}
 }
 
 // upsertBare empties the tables of calls and writes the same rows back, and returns how long the writing took: one INSERT .. SELECT unnest

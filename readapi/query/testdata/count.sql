@@ -1,17 +1,17 @@
 -- Fills the tables that the projector derives from the rows: the calls and analyses of each extension, and the counts per day.
-truncate projection.day_count, projection.extension_call, projection.extension_analysis;
+truncate projection.day_count, projection.extension_entry;
 
-insert into projection.extension_call (partition, system_id, extension_id, created_at, id)
-select partition, system_id, answered_by_extension_id, created_at, id
+insert into projection.extension_entry (partition, system_id, extension_id, analysis, created_at, id)
+select partition, system_id, answered_by_extension_id, false, created_at, id
 from projection.call_log where answered_by_extension_id is not null
 union
-select partition, system_id, from_extension_id, created_at, id
+select partition, system_id, from_extension_id, false, created_at, id
 from projection.call_log where from_extension_id is not null;
 
-insert into projection.extension_analysis (partition, system_id, extension_id, created_at, id)
-select a.partition, a.system_id, e.extension_id, a.created_at, a.id
+insert into projection.extension_entry (partition, system_id, extension_id, analysis, created_at, id)
+select a.partition, a.system_id, e.extension_id, true, a.created_at, a.id
 from projection.analysis a
-join projection.extension_call e on e.partition = a.partition and e.system_id = a.system_id and e.id = a.call_id
+join projection.extension_entry e on e.partition = a.partition and e.system_id = a.system_id and e.id = a.call_id
 where a.listed;
 
 insert into projection.day_count (partition, system_id, list, subset, day, count)
@@ -19,11 +19,11 @@ select partition, system_id, list, subset, (created_at at time zone 'UTC')::date
 from (
   select partition, system_id, 'call_log' as list, '' as subset, created_at from projection.call_log
   union all
-  select partition, system_id, 'call_log', extension_id::text, created_at from projection.extension_call
+  select partition, system_id, 'call_log', extension_id::text, created_at from projection.extension_entry where not analysis
   union all
   select partition, system_id, 'analysis', '', created_at from projection.analysis where listed
   union all
-  select partition, system_id, 'analysis', extension_id::text, created_at from projection.extension_analysis
+  select partition, system_id, 'analysis', extension_id::text, created_at from projection.extension_entry where analysis
   union all
   select partition, system_id, 'voicemail', '', created_at from projection.voicemail
   union all
