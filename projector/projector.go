@@ -49,17 +49,12 @@ type Projector struct {
 	share   atomic.Pointer[shareError] // nil: some of config.Partitions are the stream's, or the stream is not known yet
 
 	batches chan struct{} // has a value for each batch that is read and committed now, of all partitions: one for each connection at most
-	waiting atomic.Int64  // partitions that wait for one of these to end
 }
 
-// New returns a projector that has not started. It registers its metrics with config.Metrics.
-func New(config Config) (*Projector, error) {
-	if config.BatchSize == 0 {
-		config.BatchSize = 2000
-	}
-	if config.Tick == 0 {
-		config.Tick = 500 * time.Millisecond
-	}
+// New returns a projector that has not started. It registers its metrics with config.Metrics, and panics if they are registered already.
+func New(config Config) *Projector {
+	config.BatchSize = cmp.Or(config.BatchSize, 2000)
+	config.Tick = cmp.Or(config.Tick, 500*time.Millisecond)
 	config.Clock = cmp.Or(config.Clock, time.Second)
 	config.FeedBytes = cmp.Or(config.FeedBytes, 64<<20)
 	config.OwnerChecks = cmp.Or(config.OwnerChecks, 20)
@@ -67,14 +62,10 @@ func New(config Config) (*Projector, error) {
 		config.Now = time.Now
 	}
 	config.Control = cmp.Or(config.Control, config.Database)
-	metrics, err := newMetrics(config.Metrics)
-	if err != nil {
-		return nil, err
-	}
 	return &Projector{
-		config: config, store: store.New(config.Database), control: store.New(config.Control), metrics: metrics,
+		config: config, store: store.New(config.Database), control: store.New(config.Control), metrics: newMetrics(config.Metrics),
 		batches: make(chan struct{}, config.Database.Config().MaxConns),
-	}, nil
+	}
 }
 
 // Ready returns nil if the projector reaches the stream and the database. It may own partitions or stand by.
@@ -113,7 +104,7 @@ const lockTicks = 4
 
 // session owns partitions by the locks of one database connection, for as long as that lasts.
 func (p *Projector) session(ctx context.Context) (err error) {
-	source, err := p.openSource(ctx)
+	source, err := ingest.OpenSource(ctx, p.config.JetStream, p.config.Stream)
 	if err != nil {
 		return err
 	}
@@ -125,15 +116,17 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	locks, err := NewLocks(ctx, p.config.Database, p.config.Control)
+	locks, err := NewLocks(ctx, p.config.Database)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	shared := feed.NewSharedFeed(feed.Config{Conn: p.config.JetStream.Conn(), Stream: source, Partitions: count, Bytes: p.config.FeedBytes})
+	shared := feed.NewSharedFeed(feed.Config{
+		Conn: p.config.JetStream.Conn(), Stream: source, Partitions: count, Bytes: p.config.FeedBytes, Stall: stallTicks * p.config.Tick,
+	})
 	supervisor := newSupervisor(p, source, shared, share)
 	idle := &idleActor{projector: p, supervisor: supervisor, feed: shared}
-	clock := &clockActor{projector: p, supervisor: supervisor, feed: shared, delivered: make(map[*worker]delivery)}
+	clock := &clockActor{projector: p, supervisor: supervisor, feed: shared}
 	check := &checkActor{projector: p, supervisor: supervisor}
 	pending := &pendingActor{projector: p, supervisor: supervisor}
 	keys := &journalActor{projector: p}
@@ -204,11 +197,6 @@ func (p *Projector) terminateUnresponsive(ctx context.Context, locks *Locks) err
 		p.config.Log.Warn().Int32("pid", session.PID).Str("application_name", session.Application).Msg("terminated unresponsive projector")
 	}
 	return err
-}
-
-// openSource opens the stream that is to be read.
-func (p *Projector) openSource(ctx context.Context) (ingest.Source, error) {
-	return ingest.OpenSource(ctx, p.config.JetStream, p.config.Stream)
 }
 
 // partitions returns those of a stream's partitions that this projector may own. It logs those that the stream doesn't have.

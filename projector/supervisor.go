@@ -141,7 +141,7 @@ func (s *supervisor) exited(e exit) {
 	}
 	state.notBefore = time.Now().Add(wait)
 	level := zerolog.ErrorLevel
-	if errors.Is(e.err, store.ErrFenced) || errors.Is(e.err, errReconnected) {
+	if errors.Is(e.err, store.ErrFenced) || errors.Is(e.err, feed.ErrReconnected) {
 		level = zerolog.InfoLevel // nothing is wrong: another projector or an operator took over, or NATS is back
 	}
 	s.projector.config.Log.WithLevel(level).Err(e.err).Int("partition", e.partition).Time("not_before", state.notBefore).Msg("partition stopped")

@@ -19,11 +19,11 @@ func (f *SharedFeed) readMissed(m *Member) {
 // catchUp reads what a member has missed, until it has it all or its share of the room is full.
 func (f *SharedFeed) catchUp(ctx context.Context, m *Member) {
 	for {
-		from, more := f.missedBy(m)
-		if !more {
+		r := f.missedBy(m)
+		if r == nil {
 			return
 		}
-		if err := f.readRange(ctx, m, from); err != nil {
+		if err := r.Run(ctx); err != nil {
 			f.mu.Lock()
 			f.failMember(m, err)
 			m.catching = false
@@ -33,33 +33,25 @@ func (f *SharedFeed) catchUp(ctx context.Context, m *Member) {
 	}
 }
 
-// missedBy returns the message after which a member has missed some. Without more, nothing reads them now.
-func (f *SharedFeed) missedBy(m *Member) (from uint64, more bool) {
+// missedBy returns a reading of the messages that a member has missed; nil: they are not read now. The reading ends with a message that was not
+// missed, perhaps a clock message: a consumer may be on a server that has stored less, so only a message proves that none is missing below it.
+func (f *SharedFeed) missedBy(m *Member) *reading {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m.catchUpReading = nil
-	m.catching = !m.gone && m.behind() && len(m.queue) == 0
-	return m.last, m.catching
-}
+	if m.catching = !m.gone && m.behind() && len(m.queue) == 0; !m.catching {
+		return nil
+	}
 
-// readRange reads some of the messages that a member has missed. It ends with one that was not missed, perhaps a clock message: a consumer may
-// be on a server that has stored less, so only a message proves that none is missing below it.
-func (f *SharedFeed) readRange(ctx context.Context, m *Member, from uint64) error {
-	r := newReading(nil)
-	r.receive = func(message events.StoredMessage) bool { return f.deliverMissed(r, m, message) }
-	f.mu.Lock()
-	m.catchUpReading, r.stopped = r, m.gone
-	f.mu.Unlock()
-	defer f.close(r)
-	if err := f.open(ctx, r, from+1, []string{events.PartitionFilter(m.partition), events.ClockSubject}); err != nil {
-		return err
+	r := &reading{Reader: f.reader(m.last, events.PartitionFilter(m.partition), events.ClockSubject)}
+	r.Receive = func(message events.StoredMessage) bool { return f.deliverMissed(r, m, message) }
+	r.Expects = func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return m.behind()
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case err := <-r.ended:
-		return err
-	}
+	m.catchUpReading = r
+	return r
 }
 
 // deliverMissed puts a message that was skipped into its partition's queue. It returns false after the last one that the member gets by this
@@ -67,7 +59,6 @@ func (f *SharedFeed) readRange(ctx context.Context, m *Member, from uint64) erro
 func (f *SharedFeed) deliverMissed(r *reading, m *Member, message events.StoredMessage) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r.deliveries++
 	if isClock(message) && !r.stopped {
 		m.pushClock(message)
 		return m.behind()
@@ -77,7 +68,7 @@ func (f *SharedFeed) deliverMissed(r *reading, m *Member, message events.StoredM
 		return false
 	}
 	for began := time.Now(); !r.stopped && !f.fits(size); {
-		f.awaitRoom(r, began)
+		f.awaitRoom(began)
 	}
 	if r.stopped {
 		return false

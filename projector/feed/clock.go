@@ -31,6 +31,13 @@ func (f *SharedFeed) Passed() uint64 {
 	return f.passed
 }
 
+// Expect says that the stream has stored the message with a sequence. A feed to which it does not come fails.
+func (f *SharedFeed) Expect(sequence uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.expected = sequence
+}
+
 // deliverClock puts a clock message into the queues of all members that get their messages from the feed's consumer. It needs no room: there is
 // one for each message of a queue at most.
 func (f *SharedFeed) deliverClock(message events.StoredMessage) {

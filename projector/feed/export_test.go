@@ -8,3 +8,13 @@ func (f *SharedFeed) SetOverShareTimeout(d time.Duration) {
 	defer f.mu.Unlock()
 	f.overShareTimeout = d
 }
+
+// Received tells whether the partition's consumer has delivered all messages up to a sequence.
+func (m *Member) Received(sequence uint64) bool {
+	m.feed.mu.Lock()
+	defer m.feed.mu.Unlock()
+	if m.behind() {
+		return m.last >= sequence
+	}
+	return m.feed.passed >= sequence
+}

@@ -32,8 +32,7 @@ type Member struct {
 	missed         uint64 // the messages between last and this sequence were skipped
 	queue          []queued
 	queuedBytes    int64     // bytes
-	batches        []int64   // bytes of each batch that was taken and is not done, the oldest first
-	takenBytes     int64     // the sum of batches
+	takenBytes     int64     // of the batch that was taken and is not done
 	moved          time.Time // when messages were taken or done last, or came into an empty queue
 	catchUpReading *reading  // of missed messages; nil: none
 	catching       bool      // catchUp runs
@@ -85,8 +84,8 @@ func (f *SharedFeed) Join(ctx context.Context, partition int, position uint64) *
 
 // Leave takes the partition off the feed. Its messages are thrown away.
 func (m *Member) Leave() {
+	m.Done()
 	m.feed.mu.Lock()
-	m.done(len(m.batches))
 	m.feed.remove(m)
 	m.feed.mu.Unlock()
 	m.stop()
@@ -94,37 +93,12 @@ func (m *Member) Leave() {
 }
 
 // Take returns a batch of the messages that are there, up to a limit; perhaps none. It never waits: batches grow with the backlog. Clock
-// messages are in their order, and are not taken alone. Done must follow for each batch that has messages.
-func (m *Member) Take(limit int) []events.StoredMessage { return unpack(m.take(limit, false)) }
+// messages are in their order, and are not taken alone. Done must follow before the next batch is taken.
+func (m *Member) Take(limit int) []events.StoredMessage { return unpack(m.take(limit)) }
 
-// TakeFull is like Take, and takes nothing unless the batch is as large as it may be.
-func (m *Member) TakeFull(limit int) []events.StoredMessage { return unpack(m.take(limit, true)) }
-
-// available returns how many messages a batch may have, and how many bytes they have together.
-func (m *Member) available(limit int) (n int, size int64) {
-	if m.onlyClocks() {
-		return 0, 0
-	}
-	allowed := m.batchBytes()
-	for n < min(limit, len(m.queue)) && (n == 0 || size+m.queue[n].size <= allowed) {
-		size += m.queue[n].size
-		n++
-	}
-	return n, size
-}
-
-// batchBytes limits a batch.
-func (m *Member) batchBytes() int64 {
-	return min(batchBytes, m.feed.config.Bytes/int64(max(1, len(m.feed.members))))
-}
-
-// take takes a batch. A full one has as many messages as it may have.
-func (m *Member) take(limit int, full bool) []queued {
+func (m *Member) take(limit int) []queued {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
-	if full && len(m.queue) < limit && m.queuedBytes <= m.batchBytes() {
-		return nil
-	}
 	n, size := m.available(limit)
 	batch := slices.Clone(m.queue[:n])
 	clear(m.queue[:n]) // the queue's memory outlives the messages
@@ -132,7 +106,7 @@ func (m *Member) take(limit int, full bool) []queued {
 	m.queuedBytes -= size
 	if n > 0 {
 		m.taken = batch[n-1].sequence
-		m.batches, m.takenBytes = append(m.batches, size), m.takenBytes+size
+		m.takenBytes += size
 	}
 	m.moved = time.Now()
 	m.wake()
@@ -140,67 +114,36 @@ func (m *Member) take(limit int, full bool) []queued {
 	return batch
 }
 
-// Done gives back the room of the oldest batch that was taken, if there is one: it is committed or thrown away.
+// available returns how many messages a batch may have, and how many bytes they have together.
+func (m *Member) available(limit int) (n int, size int64) {
+	if m.onlyClocks() {
+		return 0, 0
+	}
+	allowed := min(batchBytes, m.feed.config.Bytes/int64(max(1, len(m.feed.members))))
+	for n < min(limit, len(m.queue)) && (n == 0 || size+m.queue[n].size <= allowed) {
+		size += m.queue[n].size
+		n++
+	}
+	return n, size
+}
+
+// Done gives back the room of the batch that was taken, if there is one: it is committed or thrown away.
 func (m *Member) Done() {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
-	m.done(min(1, len(m.batches)))
-}
-
-// done gives back the room of the oldest batches.
-func (m *Member) done(count int) {
-	for _, size := range m.batches[:count] {
-		m.takenBytes -= size
-		m.feed.used -= size
-		m.moved = time.Now()
-		m.feed.freed = m.moved
+	if !m.busy() {
+		return
 	}
-	m.batches = m.batches[count:]
+	m.feed.used -= m.takenBytes
+	m.takenBytes = 0
+	m.moved = time.Now()
+	m.feed.freed = m.moved
 	m.feed.room.Broadcast()
 	m.wake()
 }
 
 // busy tells whether messages were taken and are not done.
-func (m *Member) busy() bool { return len(m.batches) > 0 }
-
-// Fail makes the partition, and those that read by the same consumer, fail. It may be called from any goroutine.
-func (m *Member) Fail(err error) {
-	f := m.feed
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case m.gone:
-	case m.attached && !m.behind():
-		f.failMembers(err)
-	default:
-		f.failMember(m, err)
-	}
-}
-
-// Progress returns how many messages the partition's consumer has delivered, and whether more would be received: it is open and does not wait
-// for room. It may be called from any goroutine.
-func (m *Member) Progress() (deliveries uint64, receiving bool) {
-	m.feed.mu.Lock()
-	defer m.feed.mu.Unlock()
-	r := m.feed.current
-	if m.behind() {
-		r = m.catchUpReading
-	}
-	if !m.attached || m.gone || r == nil {
-		return 0, false
-	}
-	return r.deliveries, r.opened && !r.waits
-}
-
-// Received tells whether the partition's consumer has delivered all messages up to a sequence. It may be called from any goroutine.
-func (m *Member) Received(sequence uint64) bool {
-	m.feed.mu.Lock()
-	defer m.feed.mu.Unlock()
-	if m.behind() {
-		return m.last >= sequence
-	}
-	return m.feed.passed >= sequence
-}
+func (m *Member) busy() bool { return m.takenBytes > 0 }
 
 // behind tells whether messages that the member lacks were skipped.
 func (m *Member) behind() bool { return m.missed > m.last }

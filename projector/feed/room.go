@@ -17,7 +17,6 @@ const defaultOverShareTimeout = time.Second
 func (f *SharedFeed) deliver(r *reading, message events.StoredMessage) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r.deliveries++
 	if isClock(message) && !r.stopped {
 		f.deliverClock(message)
 		f.passed = message.Sequence
@@ -25,7 +24,7 @@ func (f *SharedFeed) deliver(r *reading, message events.StoredMessage) bool {
 	}
 	began := time.Now()
 	for size := int64(message.Size()); !r.stopped && !f.queueOrSkip(message, size); {
-		f.awaitRoom(r, began) // the member may be another one then, or detached
+		f.awaitRoom(began) // the member may be another one then, or detached
 	}
 	if r.stopped {
 		return false
@@ -71,12 +70,10 @@ func (f *SharedFeed) withinShare(m *Member, size int64) bool {
 func (f *SharedFeed) fits(size int64) bool { return f.used == 0 || f.used+size <= f.config.Bytes }
 
 // awaitRoom waits until bytes are given back or a reading is stopped, or for a moment. began is when the waiting began.
-func (f *SharedFeed) awaitRoom(r *reading, began time.Time) {
-	r.waits = true
+func (f *SharedFeed) awaitRoom(began time.Time) {
 	look := time.AfterFunc(f.overShareTimeout, f.room.Broadcast)
 	f.room.Wait()
 	look.Stop()
-	r.waits = false
 	if min(time.Since(began), time.Since(f.freed)) > memoryTimeout {
 		f.dropLargest()
 	}

@@ -164,11 +164,7 @@ func (h *Harness) StartProjector(change ...func(*projector.Config)) (stop func()
 	for _, apply := range change {
 		apply(&config)
 	}
-	p, err := projector.New(config)
-	if err != nil {
-		h.Fatal(err)
-	}
-	end := h.Run(p.Run)
+	end := h.Run(projector.New(config).Run)
 	stop = sync.OnceFunc(func() {
 		end()
 		disconnect()

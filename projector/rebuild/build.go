@@ -24,10 +24,10 @@ type builder struct {
 	keep       bool // the replaced generation
 	source     *source
 	live, next schema.Generation
-	lost       lost   // what live positions stand for, and the stream has no longer
-	newHistory bool   // a live position is of another stream
-	crew       *crew  // that fills the next generation
-	end        uint64 // of the stream, when the last round began
+	lost       lost    // what live positions stand for, and the stream has no longer
+	newHistory bool    // a live position is of another stream
+	loader     *loader // of the next generation
+	end        uint64  // of the stream, when the last round began
 	result     Result
 
 	changed     []uuid.UUID      // phone systems whose reports show other values in the next generation
@@ -39,11 +39,11 @@ func (b *builder) run(ctx context.Context) (err error) {
 	if err := b.plan(ctx); err != nil {
 		return err
 	}
-	if b.crew, err = hire(ctx, b.config, b.source, b.next.Schema(), ingest.Replay{}); err != nil {
+	if b.loader, err = newLoader(ctx, b.config, b.source, b.next.Schema(), ingest.Replay{}); err != nil {
 		return err
 	}
-	defer b.crew.close()
-	b.crew.lost = b.lost
+	defer b.loader.close()
+	b.loader.lost = b.lost
 	for _, step := range []func(context.Context) error{b.load, b.index, b.compare, b.correctAndReplace} {
 		if err := step(ctx); err != nil {
 			return err
@@ -155,18 +155,17 @@ func (b *builder) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before, err := countMessages(ctx, b.crew.pool)
+	before, err := countMessages(ctx, b.loader.pool)
 	if err != nil {
 		return err
 	}
 	start := time.Now()
-	b.crew.onCommit = func(messages int64) {
+	b.loader.report(func(messages int64) {
 		b.config.Progress(Progress{Step: StepLoad, Done: before + messages, Total: max(total, before+messages)})
-	}
-	b.crew.onCommit(0)
+	})
 	err = b.approach(ctx)
-	b.crew.onCommit = nil
-	b.result.Messages, b.result.Load = b.crew.total(), since(start)
+	b.loader.report(nil)
+	b.result.Messages, b.result.Load = b.loader.total(), since(start)
 	return err
 }
 
@@ -182,7 +181,7 @@ func (b *builder) approach(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := b.crew.reach(ctx, b.limits(live)); err != nil {
+		if err := b.loader.reach(ctx, b.limits(live)); err != nil {
 			return err
 		}
 		if round = time.Since(began); round < nearEnough {
@@ -199,7 +198,7 @@ func (b *builder) approach(ctx context.Context) (err error) {
 // index creates the indexes that only readers need, and collects statistics for the planner.
 func (b *builder) index(ctx context.Context) error {
 	start := time.Now()
-	err := createIndexes(ctx, b.config, b.next, b.crew.pool)
+	err := createIndexes(ctx, b.config, b.next, b.loader.pool)
 	b.result.Index = since(start)
 	return err
 }
@@ -214,7 +213,7 @@ func (b *builder) compare(ctx context.Context) (err error) {
 		return err
 	}
 	start := time.Now()
-	c := comparer{config: b.config, crew: b.crew, limits: b.limits, schema: b.next.Schema()}
+	c := comparer{config: b.config, loader: b.loader, limits: b.limits, schema: b.next.Schema()}
 	if b.result.Comparison, err = c.run(ctx); err != nil {
 		return err
 	}
