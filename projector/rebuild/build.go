@@ -27,7 +27,6 @@ type builder struct {
 	lost       lost    // what live positions stand for, and the stream has no longer
 	newHistory bool    // a live position is of another stream
 	loader     *loader // of the next generation
-	end        uint64  // of the stream, when the last round began
 	result     Result
 
 	changed     []uuid.UUID      // phone systems whose reports show other values in the next generation
@@ -128,27 +127,6 @@ func (b *builder) resumeOrCreate(ctx context.Context, tx pgx.Tx) (err error) {
 	return err
 }
 
-// limits returns how far each partition may be built: to its live position, or to the stream's end where it has none that the stream still holds.
-func (b *builder) limits(live map[int16]store.Position) map[int16]store.Position {
-	limits := make(map[int16]store.Position)
-	for partition := range int16(b.source.partitions) {
-		limit, known := live[partition]
-		_, regressed := b.lost.regressed[partition]
-		if !known || limit.Sequence == 0 || regressed || limit.Stream != b.source.ID {
-			limit = store.Position{Partition: partition, Stream: b.source.ID, Sequence: b.end}
-		}
-		limits[partition] = limit
-	}
-	return limits
-}
-
-const (
-	// maxRounds limits the rounds of [builder.approach].
-	maxRounds = 100
-	// nearEnough is how long the last round takes: a write pause has time for more.
-	nearEnough = maxWritePause / 10
-)
-
 // load builds the generation up to the live one.
 func (b *builder) load(ctx context.Context) error {
 	total, err := b.source.messages(ctx)
@@ -163,36 +141,10 @@ func (b *builder) load(ctx context.Context) error {
 	b.loader.report(func(messages int64) {
 		b.config.Progress(Progress{Step: StepLoad, Done: before + messages, Total: max(total, before+messages)})
 	})
-	err = b.approach(ctx)
+	err = b.loader.approach(ctx)
 	b.loader.report(nil)
 	b.result.Messages, b.result.Load = b.loader.total(), since(start)
 	return err
-}
-
-// approach comes close to the live generation, which moves on meanwhile. Each round builds up to the live positions at its start.
-func (b *builder) approach(ctx context.Context) (err error) {
-	var round time.Duration
-	for range maxRounds {
-		began := time.Now()
-		if b.end, err = b.source.end(ctx); err != nil {
-			return err
-		}
-		live, err := livePositions(ctx, b.config)
-		if err != nil {
-			return err
-		}
-		if err := b.loader.reach(ctx, b.limits(live)); err != nil {
-			return err
-		}
-		if round = time.Since(began); round < nearEnough {
-			return nil
-		}
-	}
-	if round < maxWritePause/2 {
-		return nil // a write pause has time for as much as the last round
-	}
-	return fmt.Errorf("after %d rounds the live generation is still ahead, because events arrive faster than a second writer can follow: "+
-		"try again when fewer arrive", maxRounds)
 }
 
 // index creates the indexes that only readers need, and collects statistics for the planner.
@@ -209,11 +161,11 @@ func (b *builder) compare(ctx context.Context) (err error) {
 		b.result.NewHistory = true
 		return nil
 	}
-	if err := b.approach(ctx); err != nil {
+	if err := b.loader.approach(ctx); err != nil {
 		return err
 	}
 	start := time.Now()
-	c := comparer{config: b.config, loader: b.loader, limits: b.limits, schema: b.next.Schema()}
+	c := comparer{config: b.config, loader: b.loader, schema: b.next.Schema()}
 	if b.result.Comparison, err = c.run(ctx); err != nil {
 		return err
 	}

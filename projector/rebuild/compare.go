@@ -39,7 +39,6 @@ const maxListed = 20
 type comparer struct {
 	config Config
 	loader *loader
-	limits limiter
 	schema string        // of the rows that the loader has built
 	system uuid.NullUUID // whose rows are compared; none: all are
 
@@ -51,7 +50,7 @@ type comparer struct {
 // run takes the snapshot in a write pause, in which both generations reach the same positions, and compares the rows after it.
 func (c *comparer) run(ctx context.Context) (found Comparison, err error) {
 	err = withConn(ctx, c.config.Database, func(conn *pgx.Conn) (err error) {
-		pause, err := c.loader.pauseWrites(ctx, c.limits, beginWritePause, func(pgx.Tx) error { return c.takeSnapshot(ctx, conn) })
+		pause, err := c.loader.pauseWrites(ctx, beginWritePause, func(pgx.Tx) error { return c.takeSnapshot(ctx, conn) })
 		defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), "rollback") }()
 		if err != nil {
 			return err

@@ -23,6 +23,10 @@ const (
 	maxWaitingBytes = 32 << 20
 	// maxReadFailures is how often the stream is read again without progress.
 	maxReadFailures = 8
+	// maxRounds limits the rounds of [loader.approach].
+	maxRounds = 100
+	// nearEnough is how long the last round takes: a write pause has time for more.
+	nearEnough = maxWritePause / 10
 )
 
 // loader fills the tables of a generation from the stream, by what a projector uses, too: a [feed.Reader] and an [ingest.Applier] for each
@@ -37,6 +41,7 @@ type loader struct {
 	store      *store.Store
 	partitions map[int16]*partition
 
+	end       uint64           // of the stream, when the last round began; partitions without a live position are filled up to it
 	lost      lost             // what is not to be repeated
 	takeOver  bool             // dead letters of newer generations become those of this one
 	corrected fold.Corrections // that are not on record yet
@@ -106,11 +111,37 @@ func (l *loader) addPartitions(ctx context.Context, schemaName string, replay in
 
 func (l *loader) close() { l.pool.Close() }
 
-// reach fills the partitions up to limits, and takes over the clocks and the watermarks of these positions.
-func (l *loader) reach(ctx context.Context, limits map[int16]store.Position) error {
+// approach comes close to the live generation, which moves on meanwhile. Each round builds up to the live positions at its start.
+func (l *loader) approach(ctx context.Context) (err error) {
+	var round time.Duration
+	for range maxRounds {
+		began := time.Now()
+		if l.end, err = l.source.end(ctx); err != nil {
+			return err
+		}
+		live, err := livePositions(ctx, l.config)
+		if err != nil {
+			return err
+		}
+		if err := l.reach(ctx, live); err != nil {
+			return err
+		}
+		if round = time.Since(began); round < nearEnough {
+			return nil
+		}
+	}
+	if round < maxWritePause/2 {
+		return nil // a write pause has time for as much as the last round
+	}
+	return fmt.Errorf("after %d rounds the live generation is still ahead, because events arrive faster than a second writer can follow: "+
+		"try again when fewer arrive", maxRounds)
+}
+
+// reach fills the partitions up to the live positions, and takes over their clocks and watermarks.
+func (l *loader) reach(ctx context.Context, live map[int16]store.Position) error {
 	var behind []*partition
-	for number, limit := range limits {
-		if p := l.partitions[number]; p != nil && !caughtUp(p.applier.Position, limit) {
+	for number, p := range l.partitions {
+		if limit := l.limit(number, live); !caughtUp(p.applier.Position, limit) {
 			p.limit, p.decided = limit, false
 			behind = append(behind, p)
 		}
@@ -125,6 +156,16 @@ func (l *loader) reach(ctx context.Context, limits map[int16]store.Position) err
 	return l.forEach(ctx, behind, func(ctx context.Context, p *partition) error {
 		return p.applier.Advance(ctx, advanceTo(p.applier.Position, p.limit))
 	})
+}
+
+// limit returns how far a partition may be filled: to its live position, or to the stream's end where it has none that the stream still holds.
+func (l *loader) limit(number int16, live map[int16]store.Position) store.Position {
+	limit := live[number]
+	_, regressed := l.lost.regressed[number]
+	if limit.Sequence == 0 || regressed || limit.Stream != l.source.ID {
+		return store.Position{Partition: number, Stream: l.source.ID, Sequence: l.end}
+	}
+	return limit
 }
 
 // caughtUp reports whether a position has reached a limit. A partition without a live position is built to the stream's end, so it can be above the

@@ -21,14 +21,11 @@ const (
 	maxPauseTries = 20
 )
 
-// limiter returns how far each partition may be built, from the live positions.
-type limiter func(live map[int16]store.Position) map[int16]store.Position
-
 // pauseWrites makes commits of the live generation wait by a lock, fills the partitions up to its positions, and does work, all in one transaction. It
 // returns the length of the pause. Where a projector does not finish its commit in time, or the loader does not catch up, commits go on for an
 // increasing interval before the next attempt.
 func (l *loader) pauseWrites(
-	ctx context.Context, limits limiter, lock func(context.Context, pgx.Tx) error, work func(pgx.Tx) error,
+	ctx context.Context, lock func(context.Context, pgx.Tx) error, work func(pgx.Tx) error,
 ) (pause time.Duration, err error) {
 	err = withPauseRetries(ctx, l.config, func() error {
 		// Most of the messages, and what the stream must be asked, come before the pause.
@@ -36,7 +33,7 @@ func (l *loader) pauseWrites(
 		if err != nil {
 			return err
 		}
-		if err := l.reach(ctx, limits(live)); err != nil {
+		if err := l.reach(ctx, live); err != nil {
 			return err
 		}
 		if err := l.source.verifyPositions(ctx, l.positions()); err != nil {
@@ -57,7 +54,7 @@ func (l *loader) pauseWrites(
 			}
 			limited, cancel := context.WithTimeout(ctx, maxWritePause)
 			defer cancel()
-			if err := l.reach(limited, limits(live)); err != nil {
+			if err := l.reach(limited, live); err != nil {
 				return err
 			}
 			return work(tx)

@@ -56,7 +56,7 @@ func (r *repairer) checkDefinition(ctx context.Context) error {
 
 func (r *repairer) repair(ctx context.Context) error {
 	var done bool
-	pause, err := r.loader.pauseWrites(ctx, r.limits, r.fence, func(tx pgx.Tx) error {
+	pause, err := r.loader.pauseWrites(ctx, r.fence, func(tx pgx.Tx) error {
 		err := r.replace(ctx, tx)
 		done = err == nil
 		return err

@@ -80,23 +80,14 @@ func (v *verifier) load(ctx context.Context, live map[int16]store.Position) erro
 	}
 	v.loader.report(func(messages int64) { v.config.Progress(Progress{Step: StepLoad, Done: messages, Total: total}) })
 	defer v.loader.report(nil)
-	if err := v.loader.reach(ctx, v.limits(live)); err != nil {
+	if err := v.loader.reach(ctx, live); err != nil {
 		return err
 	}
 	return analyze(ctx, v.loader.pool)
 }
 
-// limits are the live positions of the partitions that are built.
-func (v *verifier) limits(live map[int16]store.Position) map[int16]store.Position {
-	if !v.system.Valid {
-		return live
-	}
-	partition := v.source.partition(v.system.UUID)
-	return map[int16]store.Position{partition: live[partition]}
-}
-
 func (v *verifier) comparer() *comparer {
-	return &comparer{config: v.config, loader: v.loader, limits: v.limits, schema: schema.Verification, system: v.system}
+	return &comparer{config: v.config, loader: v.loader, schema: schema.Verification, system: v.system}
 }
 
 // drop drops what was built, although ctx may have ended.
