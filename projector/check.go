@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"callboard/projector/ingest"
 	"callboard/projector/store"
@@ -13,32 +12,22 @@ import (
 // checkTicks is the interval at which the stream is compared with the positions: 5 s.
 const checkTicks = 10
 
-// checkActor compares the stream with the positions: it may have lost messages that were applied.
-type checkActor struct {
-	projector  *Projector
-	supervisor *supervisor
-}
-
-// run ends with ctx. A check that fails is repeated: it proves nothing about the stream.
-func (a *checkActor) run(ctx context.Context) {
-	tick := time.NewTicker(checkTicks * a.projector.config.Tick)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
+// checkStream compares the stream with the positions until ctx ends: it may have lost messages that were applied. A check that fails is repeated: it
+// proves nothing about the stream.
+func (s *supervisor) checkStream(ctx context.Context) {
+	every(ctx, checkTicks*s.projector.config.Tick, func(ctx context.Context) {
+		workers := s.active()
+		if len(workers) == 0 {
 			return
-		case <-tick.C:
 		}
-		if workers := a.supervisor.active(); len(workers) > 0 {
-			if err := a.check(ctx, workers); err != nil && ctx.Err() == nil {
-				a.projector.config.Log.Warn().Err(err).Msg("comparing the stream with the positions failed")
-			}
+		if err := s.check(ctx, workers); err != nil && ctx.Err() == nil {
+			s.projector.config.Log.Warn().Err(err).Msg("comparing the stream with the positions failed")
 		}
-	}
+	})
 }
 
 // check fails the workers whose position doesn't fit the stream. The newest message that any partition knows stands for all of them.
-func (a *checkActor) check(ctx context.Context, workers []*worker) error {
+func (s *supervisor) check(ctx context.Context, workers []*worker) error {
 	// A position that is read later could be above what the answer says about the stream.
 	seen := make(map[*worker]store.Position)
 	newest, fit := workers[0], true
@@ -49,12 +38,12 @@ func (a *checkActor) check(ctx context.Context, workers []*worker) error {
 		}
 	}
 
-	source := a.supervisor.source
+	source := s.source
 	info, err := source.Info(ctx)
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", source.Name(), err)
 	}
-	a.projector.metrics.firstSequence.Set(float64(info.State.FirstSeq))
+	s.projector.metrics.firstSequence.Set(float64(info.State.FirstSeq))
 	for _, w := range workers {
 		fit = fit && source.WithinBounds(info, seen[w]) && w.registered == newest.registered
 	}

@@ -11,29 +11,22 @@ import (
 	"callboard/projector/store"
 )
 
-// idleActor moves the positions and the watermarks of the partitions for which only clock messages wait.
-type idleActor struct {
-	projector  *Projector
-	supervisor *supervisor
-	feed       *feed.SharedFeed
-}
-
-// run ends with ctx. One transaction moves all partitions. Where there are nodes, each partition has its own: a node that does not answer delays no
-// others.
-func (a *idleActor) run(ctx context.Context) {
+// moveIdle moves the positions and the watermarks of the partitions for which only clock messages wait, until ctx ends. One transaction moves all
+// partitions. Where there are nodes, each partition has its own: a node that does not answer delays no others.
+func (s *supervisor) moveIdle(ctx context.Context) {
 	var moves sync.WaitGroup
 	defer moves.Wait()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-a.feed.Clocks():
+		case <-s.feed.Clocks():
 		}
-		a.projector.metrics.feedBytes.Set(float64(a.feed.Used()))
-		workers := a.supervisor.active()
+		s.projector.metrics.feedBytes.Set(float64(s.feed.Used()))
+		workers := s.active()
 		var nodes bool
 		err := withApplyTimeout(ctx, func(ctx context.Context) (err error) {
-			nodes, err = a.projector.control.OnNodes(ctx)
+			nodes, err = s.projector.control.OnNodes(ctx)
 			return err
 		})
 		switch {
@@ -41,18 +34,18 @@ func (a *idleActor) run(ctx context.Context) {
 			failAll(ctx, workers, err)
 		case nodes:
 			for _, w := range workers {
-				moves.Go(func() { a.advance(ctx, a.projector.store, w) })
+				moves.Go(func() { s.advance(ctx, s.projector.store, w) })
 			}
 		default:
-			a.advance(ctx, a.projector.control, workers...)
+			s.advance(ctx, s.projector.control, workers...)
 		}
 	}
 }
 
 // advance moves the partitions for which only clock messages wait, in one transaction. Workers that begin a batch wait until it has ended.
-func (a *idleActor) advance(ctx context.Context, db *store.Store, workers ...*worker) {
+func (s *supervisor) advance(ctx context.Context, db *store.Store, workers ...*worker) {
 	var moves []store.Move
-	now := a.projector.config.Now()
+	now := s.projector.config.Now()
 	held, clocks := make(map[int16]*worker), make(map[int16]feed.Clock)
 	for _, w := range workers {
 		if w.reconnected() || !w.work.TryLock() {

@@ -125,13 +125,12 @@ func (p *Projector) session(ctx context.Context) (err error) {
 		Conn: p.config.JetStream.Conn(), Stream: source, Partitions: count, Bytes: p.config.FeedBytes, Stall: stallTicks * p.config.Tick,
 	})
 	supervisor := newSupervisor(p, source, shared, share)
-	idle := &idleActor{projector: p, supervisor: supervisor, feed: shared}
 	clock := &clockActor{projector: p, supervisor: supervisor, feed: shared}
-	check := &checkActor{projector: p, supervisor: supervisor}
-	pending := &pendingActor{projector: p, supervisor: supervisor}
 	keys := &journalActor{projector: p}
 	var actors sync.WaitGroup
-	for _, run := range []func(context.Context){shared.Run, idle.run, clock.run, check.run, pending.run, keys.run} {
+	for _, run := range []func(context.Context){
+		shared.Run, supervisor.moveIdle, supervisor.checkStream, supervisor.observePending, clock.run, keys.run,
+	} {
 		actors.Go(func() { run(ctx) })
 	}
 	// Workers end before their locks are released, so that the next owner finds the last transaction finished.

@@ -15,7 +15,7 @@ import (
 )
 
 // supervisor runs one worker per partition that the session owns. Its methods are for the session's goroutine,
-// except activate, active and ifActive, which workers and the session's actors call.
+// except activate, active, ifActive, and those that run until their context ends.
 type supervisor struct {
 	projector  *Projector
 	source     ingest.Source
@@ -84,7 +84,7 @@ func (s *supervisor) start(ctx context.Context, partitions []int) {
 	}
 }
 
-// activate makes a worker known to the idle actor, until end is called: then the idle actor doesn't touch the worker any more.
+// activate makes a worker one that active returns, until end is called: then nobody moves its position any more.
 func (s *supervisor) activate(w *worker) (end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 // stop of the projector takes. The feed's consumer expires later, although nothing is requested while all batches wait.
 const applyTimeout = 2 * time.Minute
 
-// worker applies the messages of one owned partition on its own goroutine. The idle actor moves its position while it is at rest.
+// worker applies the messages of one owned partition on its own goroutine. The supervisor moves its position while it is at rest.
 type worker struct {
 	projector  *Projector
 	partition  int
@@ -31,7 +31,7 @@ type worker struct {
 	position atomic.Pointer[store.Position] // the last one that was committed
 	idle     atomic.Bool                    // whether nothing waited at the last clock message
 
-	work    sync.Mutex // held while the worker applies something, or the idle actor moves the position; guards what follows
+	work    sync.Mutex // held while the worker applies something, or the supervisor moves the position; guards what follows
 	applier ingest.Applier
 	closed  bool // the worker has ended
 }
@@ -103,7 +103,7 @@ func (w *worker) applyNext(ctx context.Context) error {
 
 	w.work.Lock()
 	defer w.work.Unlock()
-	w.idle.Store(false) // with the lock, as the idle actor sets it
+	w.idle.Store(false) // with the lock, as the supervisor sets it
 	began := time.Now()
 	if err := w.applier.Apply(ctx, items, received); err != nil {
 		return err
