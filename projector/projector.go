@@ -45,8 +45,7 @@ type Projector struct {
 	store   *store.Store
 	control *store.Store
 	metrics *metrics
-	ready   atomic.Bool
-	share   atomic.Pointer[shareError] // nil: some of config.Partitions are the stream's, or the stream is not known yet
+	ready   atomic.Pointer[error] // to nil: the projector is ready; nil: it has not started
 
 	batches chan struct{} // has a value for each batch that is read and committed now, of all partitions: one for each connection at most
 }
@@ -70,13 +69,10 @@ func New(config Config) *Projector {
 
 // Ready returns nil if the projector reaches the stream and the database. It may own partitions or stand by.
 func (p *Projector) Ready() error {
-	if p.ready.Load() {
-		return nil
+	if err := p.ready.Load(); err != nil {
+		return *err
 	}
-	if err := p.share.Load(); err != nil {
-		return err
-	}
-	return errors.New("the stream or the database can't be reached: read the log")
+	return errors.New("the projector starts")
 }
 
 // Run owns the partitions that no other projector owns, until ctx ends; then it finishes its transactions and returns nil.
@@ -88,7 +84,7 @@ func (p *Projector) Run(ctx context.Context) error {
 	for backOff := NewBackOff(); ; {
 		began := time.Now()
 		err := p.session(ctx)
-		p.ready.Store(false)
+		p.ready.Store(&err)
 		if ctx.Err() != nil {
 			p.config.Log.Info().AnErr("session", err).Msg("projector stopped")
 			return nil
@@ -140,7 +136,7 @@ func (p *Projector) session(ctx context.Context) (err error) {
 		supervisor.wait()
 		err = errors.Join(err, locks.Close())
 	}()
-	p.ready.Store(true)
+	p.ready.Store(new(error))
 	return p.holdPartitions(ctx, locks, supervisor)
 }
 
@@ -206,25 +202,12 @@ func (p *Projector) partitions(count int) (list []int, err error) {
 		}
 	}
 	if len(list) == 0 {
-		share := &shareError{p.config.Partitions, count - 1}
-		p.share.Store(share)
-		return nil, share
+		return nil, fmt.Errorf("none of the partitions %v of CALLBOARD_PARTITIONS is the stream's, which has 0-%d: correct the setting",
+			p.config.Partitions, count-1)
 	}
-	p.share.Store(nil)
 	surplus := slices.DeleteFunc(slices.Clone(p.config.Partitions), func(partition int) bool { return partition < count })
 	if len(surplus) > 0 {
 		p.config.Log.Error().Ints("surplus", surplus).Int("last_partition", count-1).Msg("partitions of CALLBOARD_PARTITIONS are not the stream's")
 	}
 	return list, nil
-}
-
-// shareError says that a projector can own no partition.
-type shareError struct {
-	partitions []int
-	last       int // of the stream
-}
-
-// Error names the partitions.
-func (e *shareError) Error() string {
-	return fmt.Sprintf("none of the partitions %v of CALLBOARD_PARTITIONS is the stream's, which has 0-%d: correct the setting", e.partitions, e.last)
 }

@@ -34,15 +34,7 @@ type partitionState struct {
 	startedAt    time.Time
 	notBefore    time.Time // of the next start
 	backOff      BackOff
-	confirmation stopConfirmation
-}
-
-// stopConfirmation confirms what is to stop a partition of a replicated stream.
-type stopConfirmation struct{ Confirmation }
-
-// confirms tells whether the partition is to stop for a reason now.
-func (d *stopConfirmation) confirms(stop *ingest.StopError, now time.Time) bool {
-	return !stop.MayBeStale() || d.Confirms(stop.Reason, now)
+	confirmation Confirmation // of what is to stop a partition of a replicated stream
 }
 
 // exit is the end of a worker. err is nil where its context ended.
@@ -132,7 +124,7 @@ func (s *supervisor) exited(e exit) {
 	wait := state.backOff.Next(time.Since(state.startedAt))
 	var stop *ingest.StopError
 	if errors.As(e.err, &stop) {
-		if e.replicated && !state.confirmation.confirms(stop, time.Now()) {
+		if e.replicated && stop.MayBeStale() && !state.confirmation.Confirms(stop.Reason, time.Now()) {
 			wait = ConfirmInterval
 		} else {
 			s.projector.metrics.stopped.WithLabelValues(label(e.partition), stop.Reason).Set(1)

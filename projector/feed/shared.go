@@ -26,20 +26,18 @@ type Config struct {
 	Conn       *nats.Conn
 	Stream     jetstream.Stream
 	Partitions int           // of the stream
-	Bytes      int64         // the most in all queues together, and in what was taken from them; one message may exceed it alone
+	Bytes      int64         // the most in all queues together, and in what was taken from them. Each member has an equal share
 	Stall      time.Duration // as in [Reader]
 }
 
 // SharedFeed reads the partitions of its members by one consumer.
 type SharedFeed struct {
-	config           Config
-	overShareTimeout time.Duration
-	changed          chan struct{} // a partition has joined, or all have left
+	config       Config
+	stuckTimeout time.Duration
+	changed      chan struct{} // a partition has joined, or all have left
 
 	mu       sync.Mutex
 	room     *sync.Cond // bytes were given back, or a reading was stopped
-	used     int64      // bytes
-	freed    time.Time  // when bytes were given back last
 	members  map[int]*Member
 	read     map[int]struct{} // partitions that have ever joined: the consumer's filter
 	filtered int              // how many of them the consumer reads
@@ -62,7 +60,7 @@ type reading struct {
 // NewSharedFeed returns a feed without members. Run must run.
 func NewSharedFeed(config Config) *SharedFeed {
 	f := &SharedFeed{
-		config: config, overShareTimeout: defaultOverShareTimeout, changed: make(chan struct{}, 1), clocks: make(chan struct{}, 1),
+		config: config, stuckTimeout: defaultStuckTimeout, changed: make(chan struct{}, 1), clocks: make(chan struct{}, 1),
 		members: make(map[int]*Member), read: make(map[int]struct{}),
 	}
 	f.room = sync.NewCond(&f.mu)
@@ -209,10 +207,13 @@ func (f *SharedFeed) attach() {
 }
 
 // Used returns how many bytes of messages are in memory.
-func (f *SharedFeed) Used() int64 {
+func (f *SharedFeed) Used() (bytes int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.used
+	for _, m := range f.members {
+		bytes += m.queuedBytes + m.takenBytes
+	}
+	return bytes
 }
 
 // failMembers ends all members.
@@ -239,8 +240,8 @@ func (f *SharedFeed) remove(m *Member) {
 	}
 	delete(f.members, m.partition)
 	m.gone = true
-	f.dropQueue(m)
-	f.stop(m.catchUpReading)
+	m.queue, m.queuedBytes, m.takenBytes = nil, 0, 0
+	f.room.Broadcast()
 	if len(f.members) == 0 {
 		f.signal()
 	}
