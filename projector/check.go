@@ -26,40 +26,33 @@ func (s *supervisor) checkStream(ctx context.Context) {
 	})
 }
 
-// check fails the workers whose position doesn't fit the stream. The newest message that any partition knows stands for all of them.
+// check fails the workers whose position doesn't fit the stream. Partitions without messages have the same last message: one request is enough for all.
 func (s *supervisor) check(ctx context.Context, workers []*worker) error {
 	// A position that is read later could be above what the answer says about the stream.
 	seen := make(map[*worker]store.Position)
-	newest, fit := workers[0], true
 	for _, w := range workers {
 		seen[w] = *w.position.Load()
-		if seen[w].LastMessage > seen[newest].LastMessage {
-			newest = w
-		}
 	}
-
-	source := s.source
-	info, err := source.Info(ctx)
+	info, err := s.source.Info(ctx)
 	if err != nil {
-		return fmt.Errorf("stream %s: %w", source.Name(), err)
+		return fmt.Errorf("stream %s: %w", s.source.Name(), err)
 	}
 	s.projector.metrics.firstSequence.Set(float64(info.State.FirstSeq))
-	for _, w := range workers {
-		fit = fit && source.WithinBounds(info, seen[w]) && w.registered == newest.registered
-	}
-	err = source.CheckPosition(ctx, seen[newest], newest.registered)
-	var stop *ingest.StopError
-	if err == nil && fit || err != nil && !errors.As(err, &stop) {
-		return err
-	}
 
+	intact := make(map[uint64]bool) // last messages that the stream has
 	for _, w := range workers {
-		err := source.CheckPosition(ctx, seen[w], w.registered)
-		if err != nil && !errors.As(err, &stop) {
-			return err
+		if intact[seen[w].LastMessage] && s.source.WithinBounds(info, seen[w]) {
+			continue
 		}
-		if err != nil {
+		err := s.source.CheckPosition(ctx, seen[w], w.registered)
+		var stop *ingest.StopError
+		switch {
+		case err == nil:
+			intact[seen[w].LastMessage] = true
+		case errors.As(err, &stop):
 			w.fail(err)
+		default:
+			return err
 		}
 	}
 	return nil

@@ -42,8 +42,7 @@ func (o *outcome) committed(changes store.ChangeSet) {
 		}
 	}
 	for _, dead := range changes.DeadLetters {
-		known := slices.ContainsFunc(o.unreadable, func(m UnreadableMessage) bool { return m.Sequence == dead.Sequence })
-		if !known && len(o.unreadable) < maxUnreadable {
+		if len(o.unreadable) < maxUnreadable {
 			o.unreadable = append(o.unreadable, UnreadableMessage{dead.Sequence, dead.Subject, dead.Reason})
 		}
 	}
