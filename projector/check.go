@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"callboard/projector/ingest"
 	"callboard/projector/store"
@@ -13,64 +12,47 @@ import (
 // checkTicks is the interval at which the stream is compared with the positions: 5 s.
 const checkTicks = 10
 
-// checkActor compares the stream with the positions: it may have lost messages that were applied.
-type checkActor struct {
-	projector  *Projector
-	supervisor *supervisor
-}
-
-// run ends with ctx. A check that fails is repeated: it proves nothing about the stream.
-func (a *checkActor) run(ctx context.Context) {
-	tick := time.NewTicker(checkTicks * a.projector.config.Tick)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
+// checkStream compares the stream with the positions until ctx ends: it may have lost messages that were applied. A check that fails is repeated: it
+// proves nothing about the stream.
+func (s *supervisor) checkStream(ctx context.Context) {
+	every(ctx, checkTicks*s.projector.config.Tick, func(ctx context.Context) {
+		workers := s.active()
+		if len(workers) == 0 {
 			return
-		case <-tick.C:
 		}
-		if workers := a.supervisor.active(); len(workers) > 0 {
-			if err := a.check(ctx, workers); err != nil && ctx.Err() == nil {
-				a.projector.config.Log.Warn().Err(err).Msg("comparing the stream with the positions failed")
-			}
+		if err := s.check(ctx, workers); err != nil && ctx.Err() == nil {
+			s.projector.config.Log.Warn().Err(err).Msg("comparing the stream with the positions failed")
 		}
-	}
+	})
 }
 
-// check fails the workers whose position doesn't fit the stream. The newest message that any partition knows stands for all of them.
-func (a *checkActor) check(ctx context.Context, workers []*worker) error {
+// check fails the workers whose position doesn't fit the stream. Partitions without messages have the same last message: one request is enough for all.
+func (s *supervisor) check(ctx context.Context, workers []*worker) error {
 	// A position that is read later could be above what the answer says about the stream.
 	seen := make(map[*worker]store.Position)
-	newest, fit := workers[0], true
 	for _, w := range workers {
 		seen[w] = *w.position.Load()
-		if seen[w].LastMessage > seen[newest].LastMessage {
-			newest = w
-		}
 	}
-
-	source := a.supervisor.source
-	info, err := source.Info(ctx)
+	info, err := s.source.Info(ctx)
 	if err != nil {
-		return fmt.Errorf("stream %s: %w", source.Name(), err)
+		return fmt.Errorf("stream %s: %w", s.source.Name(), err)
 	}
-	a.projector.metrics.firstSequence.Set(float64(info.State.FirstSeq))
-	for _, w := range workers {
-		fit = fit && source.WithinBounds(info, seen[w]) && w.registered == newest.registered
-	}
-	err = source.CheckPosition(ctx, seen[newest], newest.registered)
-	var stop *ingest.StopError
-	if err == nil && fit || err != nil && !errors.As(err, &stop) {
-		return err
-	}
+	s.projector.metrics.firstSequence.Set(float64(info.State.FirstSeq))
 
+	intact := make(map[uint64]bool) // last messages that the stream has
 	for _, w := range workers {
-		err := source.CheckPosition(ctx, seen[w], w.registered)
-		if err != nil && !errors.As(err, &stop) {
-			return err
+		if intact[seen[w].LastMessage] && s.source.WithinBounds(info, seen[w]) {
+			continue
 		}
-		if err != nil {
+		err := s.source.CheckPosition(ctx, seen[w], w.registered)
+		var stop *ingest.StopError
+		switch {
+		case err == nil:
+			intact[seen[w].LastMessage] = true
+		case errors.As(err, &stop):
 			w.fail(err)
+		default:
+			return err
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 // open claims the position.
 func (w *worker) open(ctx context.Context) (err error) {
 	w.reconnects = w.projector.config.JetStream.Conn().Stats().Reconnects
-	if w.source, err = w.projector.openSource(ctx); err != nil {
+	if w.source, err = ingest.OpenSource(ctx, w.projector.config.JetStream, w.projector.config.Stream); err != nil {
 		return err
 	}
 	if err := ingest.CheckLeader(w.source.CachedInfo()); err != nil {

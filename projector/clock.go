@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"callboard/events"
@@ -18,14 +16,11 @@ const (
 	// maxUndelivered is how long a clock message may wait for its delivery until another one is published. In a backlog one is enough; but the
 	// stream can have lost it.
 	maxUndelivered = 10 * time.Second
-	// maxStalledTicks is how many ticks in a row a clock message that is stored may wait although the consumer is asked for messages. Pull
-	// consumers can stall without an error after reconnects.
-	maxStalledTicks = 20
+	// stallTicks is how long the consumer may withhold a clock message that is stored: 10 s. Consumers can stall without an error.
+	stallTicks = 20
 )
 
-var errStalled = errors.New("the consumer stopped delivering although the stream has stored a clock message")
-
-// clockActor publishes a clock message when none has been delivered for an interval, and looks whether its own are delivered.
+// clockActor publishes a clock message when none has been delivered for an interval.
 type clockActor struct {
 	projector  *Projector
 	supervisor *supervisor
@@ -33,50 +28,13 @@ type clockActor struct {
 	stored     uint64    // the last clock message of the stream, as it answered last
 	storedAt   time.Time // when it did
 	failing    bool      // the last attempt failed
-	delivered  map[*worker]delivery
-}
-
-// delivery is what a worker's consumer had delivered when a clock message waited last.
-type delivery struct {
-	count   uint64
-	stalled int // ticks in a row on which a clock message waited and nothing was delivered
 }
 
 // run ends with ctx.
 func (a *clockActor) run(ctx context.Context) {
-	tick := time.NewTicker(a.projector.config.Tick)
-	defer tick.Stop()
-	due := time.NewTimer(0)
-	defer due.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			a.look()
-		case <-due.C:
-			due.Reset(a.publishWhenDue(ctx))
-		}
+	for ctx.Err() == nil {
+		Pause(ctx, a.publishWhenDue(ctx))
 	}
-}
-
-// look fails the members whose consumer has stalled.
-func (a *clockActor) look() {
-	workers := a.supervisor.active()
-	for _, w := range workers {
-		d := a.delivered[w]
-		deliveries, receiving := w.feed.Progress()
-		if w.reconnected() || w.feed.Received(a.stored) || !receiving || deliveries != d.count {
-			a.delivered[w] = delivery{count: deliveries}
-			continue
-		}
-		d.stalled++
-		a.delivered[w] = d
-		if d.stalled > maxStalledTicks {
-			w.feed.Fail(errStalled)
-		}
-	}
-	maps.DeleteFunc(a.delivered, func(w *worker, _ delivery) bool { return !slices.Contains(workers, w) })
 }
 
 // publishWhenDue publishes a clock message if one is due, and returns how long to wait for the next time.
@@ -110,6 +68,7 @@ func (a *clockActor) publishWhenDue(ctx context.Context) time.Duration {
 
 	a.failing = false
 	a.stored, a.storedAt = newest, time.Now()
+	a.feed.Expect(newest)
 	if newest <= a.feed.Passed() {
 		return a.projector.config.Tick // it was delivered, or lies before what this projector reads: the next one follows it
 	}

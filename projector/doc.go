@@ -13,8 +13,8 @@
 //	      └─────────────────────────────────────────────┘
 //
 // One feed reads the messages of all partitions by one consumer. A clock actor publishes a clock message when none
-// has come for a while. Where nothing but clock messages waits, one idle actor moves positions and watermarks. A
-// check actor compares the stream with the positions.
+// has come for a while. Where nothing but clock messages waits, the supervisor moves positions and watermarks. It also
+// compares the stream with the positions.
 //
 // A worker resumes from the position row only, and acknowledges nothing. After every failure the partition starts
 // again from its position: the path of recovery is the path of every start.

@@ -141,7 +141,7 @@ func TestProjector_AHeldPartitionHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	const partitions, each = 16, 120
 	h := &harness{projectortest.NewHarness(t, projectortest.WithPartitions(partitions))}
-	h.StartProjector(func(c *projector.Config) { c.FeedBytes, c.BatchSize = 16<<10, 10 })
+	h.StartProjector(func(c *projector.Config) { c.FeedBytes, c.BatchSize = 64<<10, 10 })
 	systems := make([]uuid.UUID, partitions)
 	for p := range systems {
 		systems[p] = h.NewSystemIn(p)

@@ -11,59 +11,45 @@ import (
 	"callboard/projector/store"
 )
 
-// idleActor moves the positions and the watermarks of the partitions for which only clock messages wait: one transaction for all of them,
-// or one for each on its node where there are nodes. A node that does not answer delays no others.
-type idleActor struct {
-	projector     *Projector
-	supervisor    *supervisor
-	feed          *feed.SharedFeed
-	separateMoves sync.WaitGroup // the moves of single partitions that have not ended
-}
-
-// run ends with ctx.
-func (a *idleActor) run(ctx context.Context) {
-	defer a.separateMoves.Wait()
+// moveIdle moves the positions and the watermarks of the partitions for which only clock messages wait, until ctx ends. One transaction moves all
+// partitions. Where there are nodes, each partition has its own: a node that does not answer delays no others.
+func (s *supervisor) moveIdle(ctx context.Context) {
+	var moves sync.WaitGroup
+	defer moves.Wait()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-a.feed.Clocks():
+		case <-s.feed.Clocks():
 		}
-		a.projector.metrics.feedBytes.Set(float64(a.feed.Used()))
-		workers := a.supervisor.active()
-		if err := a.advanceIdlePartitions(ctx, workers); err != nil && ctx.Err() == nil {
+		s.projector.metrics.feedBytes.Set(float64(s.feed.Used()))
+		workers := s.active()
+		var nodes bool
+		err := withApplyTimeout(ctx, func(ctx context.Context) (err error) {
+			nodes, err = s.projector.control.OnNodes(ctx)
+			return err
+		})
+		switch {
+		case err != nil:
+			failAll(ctx, workers, err)
+		case nodes:
 			for _, w := range workers {
-				w.fail(err)
+				moves.Go(func() { s.advance(ctx, s.projector.store, w) })
 			}
+		default:
+			s.advance(ctx, s.projector.control, workers...)
 		}
 	}
 }
 
-// advanceIdlePartitions moves the idle ones of the workers' partitions. Its time is limited: a host can disappear without closing the
-// connection.
-func (a *idleActor) advanceIdlePartitions(ctx context.Context, workers []*worker) error {
-	limited, cancel := context.WithTimeout(ctx, applyTimeout)
-	defer cancel()
-	nodes, err := a.projector.control.OnNodes(limited)
-	if err != nil {
-		return err
-	}
-	if nodes {
-		a.advanceOneByOne(ctx, workers)
-		return nil
-	}
-	return a.advanceTogether(limited, workers)
-}
-
-// advanceTogether moves the partitions for which only clock messages wait, in one transaction. Workers that begin a batch wait until it has
-// ended.
-func (a *idleActor) advanceTogether(ctx context.Context, workers []*worker) error {
+// advance moves the partitions for which only clock messages wait, in one transaction. Workers that begin a batch wait until it has ended.
+func (s *supervisor) advance(ctx context.Context, db *store.Store, workers ...*worker) {
 	var moves []store.Move
-	now := a.projector.config.Now()
+	now := s.projector.config.Now()
 	held, clocks := make(map[int16]*worker), make(map[int16]feed.Clock)
 	for _, w := range workers {
 		if w.reconnected() || !w.work.TryLock() {
-			continue // the clock messages are still there
+			continue // the clock messages are still there, or the last move has not ended
 		}
 		defer w.work.Unlock()
 		if move, clock, ok := w.planMove(now); ok {
@@ -71,41 +57,38 @@ func (a *idleActor) advanceTogether(ctx context.Context, workers []*worker) erro
 			held[move.From.Partition], clocks[move.From.Partition] = w, clock
 		}
 	}
-	moved, err := a.projector.control.AdvanceIdle(ctx, moves)
-	if err != nil {
+
+	var moved map[int16]bool
+	err := withApplyTimeout(ctx, func(ctx context.Context) (err error) {
+		moved, err = db.AdvanceIdle(ctx, moves)
 		return err
+	})
+	if err != nil {
+		failAll(ctx, workers, err)
+		return
 	}
 	for _, move := range moves {
-		partition := move.From.Partition
-		done, known := moved[partition]
-		held[partition].handleOutcome(move.To, clocks[partition], done, known)
+		// The outcome is unknown if another transaction holds the row.
+		w, clock := held[move.From.Partition], clocks[move.From.Partition]
+		switch done, known := moved[move.From.Partition]; {
+		case !known:
+		case !done:
+			w.fail(store.ErrFenced)
+		default:
+			w.feed.DropClock(clock)
+			w.moved(move.To)
+			w.idle.Store(true)
+		}
 	}
-	return nil
 }
 
-// advanceOneByOne moves such partitions in a transaction each, without waiting for them.
-func (a *idleActor) advanceOneByOne(ctx context.Context, workers []*worker) {
-	now := a.projector.config.Now()
+// failAll ends workers, unless the end of ctx is why a statement failed.
+func failAll(ctx context.Context, workers []*worker, err error) {
+	if ctx.Err() != nil {
+		return
+	}
 	for _, w := range workers {
-		if w.reconnected() || !w.work.TryLock() {
-			continue // the clock messages are still there, or the last move has not ended
-		}
-		a.separateMoves.Go(func() {
-			defer w.work.Unlock()
-			ctx, cancel := context.WithTimeout(ctx, applyTimeout)
-			defer cancel()
-			move, clock, ok := w.planMove(now)
-			if !ok {
-				return
-			}
-			moved, err := a.projector.store.AdvanceIdle(ctx, []store.Move{move})
-			if err != nil {
-				w.fail(err)
-				return
-			}
-			done, known := moved[move.From.Partition]
-			w.handleOutcome(move.To, clock, done, known)
-		})
+		w.fail(err)
 	}
 }
 
@@ -119,24 +102,6 @@ func (w *worker) planMove(now time.Time) (move store.Move, clock feed.Clock, ok 
 	to := atClock(from, clock, now)
 	w.projector.metrics.storedAhead(w.partition, clock.StoredAt.Std(), now)
 	return store.Move{From: from, To: to}, clock, true
-}
-
-// handleOutcome handles the outcome of a move. The outcome is unknown if another transaction holds the row.
-func (w *worker) handleOutcome(to store.Position, clock feed.Clock, done, known bool) {
-	switch {
-	case !known:
-	case !done:
-		w.fail(store.ErrFenced)
-	default:
-		w.recordIdle(to, clock)
-	}
-}
-
-// recordIdle records that the position has moved past a clock message.
-func (w *worker) recordIdle(at store.Position, clock feed.Clock) {
-	w.feed.DropClock(clock)
-	w.moved(at)
-	w.idle.Store(true)
 }
 
 // atClock returns a position as it is after clock messages. The clock of a NATS server can jump, and a watermark that is too low is still

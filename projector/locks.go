@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,14 +15,8 @@ import (
 const LockClass = 0x63616c6c
 
 const (
-	// maxProbes is how many statements of other connections the server answers before a silent connection counts as broken. A server that
-	// answers no connection is slow, which breaks nothing.
-	maxProbes = 20
-
-	// probeInterval is the time between two of these statements, and probeTimeout limits each.
-	probeInterval = 500 * time.Millisecond
-	probeTimeout  = 5 * time.Second
-
+	// lockTimeout limits a statement. A server that stalls for less ends no partition.
+	lockTimeout = time.Minute
 	// stopTimeout limits a statement whose context has ended.
 	stopTimeout = 5 * time.Second
 )
@@ -43,12 +36,10 @@ var (
 // Locks are the advisory locks that one database connection holds. They share work among processes and don't protect it: an owner
 // that is frozen can act after its locks are gone.
 //
-// A statement takes as long as the server does. It fails when the connection breaks. If the server answers [maxProbes] statements of other
-// connections meanwhile, the connection is closed. It is closed, too, [stopTimeout] after the context has ended: the workers have ended
-// before the locks are released. For one goroutine.
+// A statement fails when the connection breaks, after [lockTimeout], and [stopTimeout] after the context has ended: the workers have ended before the
+// locks are released. For one goroutine.
 type Locks struct {
 	conn   *pgx.Conn
-	others *pgxpool.Pool // tells whether the server answers
 	owners map[int32]*lastStatement
 }
 
@@ -64,8 +55,8 @@ type Session struct {
 	Application string
 }
 
-// NewLocks opens a separate connection, with the settings of pool. The connections of others tell whether the server answers. Close it.
-func NewLocks(ctx context.Context, pool, others *pgxpool.Pool) (*Locks, error) {
+// NewLocks opens a separate connection, with the settings of pool. Close it.
+func NewLocks(ctx context.Context, pool *pgxpool.Pool) (*Locks, error) {
 	config := pool.Config()
 	if config.BeforeConnect != nil {
 		if err := config.BeforeConnect(ctx, config.ConnConfig); err != nil {
@@ -76,7 +67,7 @@ func NewLocks(ctx context.Context, pool, others *pgxpool.Pool) (*Locks, error) {
 	if err != nil {
 		return nil, fmt.Errorf("advisory locks: %w", err)
 	}
-	return &Locks{conn: conn, others: others, owners: make(map[int32]*lastStatement)}, nil
+	return &Locks{conn: conn, owners: make(map[int32]*lastStatement)}, nil
 }
 
 // TryLock locks those of the keys that no other session has locked, and returns them. With no key it only proves that the
@@ -168,38 +159,11 @@ func (l *Locks) Close() error {
 	return nil
 }
 
-// do executes statements on the connection. It doesn't end with ctx.
+// do executes statements on the connection. They may go on for a moment after ctx has ended.
 func (l *Locks) do(ctx context.Context, statements func(context.Context) error) error {
-	inner, giveUp := context.WithCancel(context.WithoutCancel(ctx))
-	var watching sync.WaitGroup
-	watching.Go(func() { l.watch(ctx, inner, giveUp) })
-	err := statements(inner)
-	giveUp()
-	watching.Wait()
-	return err
-}
-
-// watch gives statements up that the server doesn't answer although it answers others. inner ends with the statements.
-func (l *Locks) watch(ctx, inner context.Context, giveUp func()) {
-	defer giveUp()
-	tick := time.NewTicker(probeInterval)
-	defer tick.Stop()
-	for answered := 0; answered < maxProbes; {
-		select {
-		case <-inner.Done():
-			return
-		case <-ctx.Done():
-			select {
-			case <-inner.Done():
-			case <-time.After(stopTimeout):
-			}
-			return
-		case <-tick.C:
-			probing, cancel := context.WithTimeout(inner, probeTimeout)
-			if l.others.Ping(probing) == nil {
-				answered++
-			}
-			cancel()
-		}
-	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockTimeout)
+	defer cancel()
+	stopped := context.AfterFunc(ctx, func() { time.AfterFunc(stopTimeout, cancel) })
+	defer stopped()
+	return statements(limited)
 }

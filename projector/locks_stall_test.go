@@ -1,7 +1,6 @@
 package projector_test
 
 import (
-	"cmp"
 	"context"
 	"net"
 	"net/url"
@@ -29,12 +28,11 @@ func newProxiedPool(t *testing.T, database *schematest.Database) (*pgxpool.Pool,
 	return schematest.OpenPool(t, address.String()), proxy
 }
 
-// newProxiedLocks returns locks whose connection goes through a proxy, and the proxied pool. others tells whether the server answers; nil:
-// that pool.
-func newProxiedLocks(t *testing.T, database *schematest.Database, others *pgxpool.Pool) (*projector.Locks, *pgxpool.Pool, *eventstest.Proxy) {
+// newProxiedLocks returns locks whose connection goes through a proxy, and the proxied pool.
+func newProxiedLocks(t *testing.T, database *schematest.Database) (*projector.Locks, *pgxpool.Pool, *eventstest.Proxy) {
 	t.Helper()
 	pool, proxy := newProxiedPool(t, database)
-	locks, err := projector.NewLocks(t.Context(), pool, cmp.Or(others, pool))
+	locks, err := projector.NewLocks(t.Context(), pool)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +43,7 @@ func newProxiedLocks(t *testing.T, database *schematest.Database, others *pgxpoo
 func TestLocks_OutlastAStallOfTheServer(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)
-	locks, pool, proxy := newProxiedLocks(t, database, nil)
+	locks, pool, proxy := newProxiedLocks(t, database)
 	defer func() { _ = locks.Close() }()
 	if locked, err := locks.TryLock(t.Context(), []int{1}); err != nil || len(locked) != 1 {
 		t.Fatalf("locked = %v, %v, want 1", locked, err)
@@ -78,24 +76,11 @@ func TestLocks_OutlastAStallOfTheServer(t *testing.T) {
 	}
 }
 
-// A connection on which nothing comes back, of a server that answers others, is broken.
-func TestLocks_EndWithASilentConnection(t *testing.T) {
-	t.Parallel()
-	database := schematest.New(t)
-	direct := database.RolePool(t, "callboard_projector")
-	locks, _, proxy := newProxiedLocks(t, database, direct)
-	resume := proxy.Pause()
-	defer resume()
-	if _, err := locks.TryLock(t.Context(), []int{1}); err == nil {
-		t.Error("error of a silent connection = nil, want one")
-	}
-}
-
 // A projector that stops doesn't wait for a server that stalls.
 func TestLocks_EndWithTheirUserWhileTheServerStalls(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)
-	locks, _, proxy := newProxiedLocks(t, database, nil)
+	locks, _, proxy := newProxiedLocks(t, database)
 	resume := proxy.Pause()
 	defer resume()
 	ctx, cancel := context.WithCancel(t.Context())

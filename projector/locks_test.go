@@ -15,7 +15,7 @@ func TestLocks_TerminateUnresponsiveOwnersOnly(t *testing.T) {
 	database := schematest.New(t)
 	pool := database.RolePool(t, "callboard_projector")
 	locks := func() *projector.Locks {
-		l, err := projector.NewLocks(t.Context(), pool, pool)
+		l, err := projector.NewLocks(t.Context(), pool)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,12 +1,11 @@
 package projector
 
 import (
-	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"callboard/projector/fold"
 	"callboard/projector/store"
@@ -35,18 +34,20 @@ type metrics struct {
 	generation      *prometheus.GaugeVec // no labels
 }
 
-func newMetrics(registry prometheus.Registerer) (*metrics, error) {
+func newMetrics(registry prometheus.Registerer) *metrics {
+	const prefix = "callboard_projector_"
+	factory := promauto.With(registry)
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "callboard_projector_" + name, Help: help}, labels)
+		return factory.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, labels)
 	}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "callboard_projector_" + name, Help: help}, labels)
+		return factory.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
 	}
-	m := &metrics{
+	return &metrics{
 		events:      counter("events_total", "Events committed, by entity and outcome.", "entity", "outcome"),
 		deadLetters: counter("dead_letters_total", "Messages that could not be applied.", "partition"),
-		commits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "callboard_projector_commit_seconds", Help: "Time to apply a batch, from fetching claim checks to the last commit.",
+		commits: factory.NewHistogramVec(prometheus.HistogramOpts{
+			Name: prefix + "commit_seconds", Help: "Time to apply a batch, from fetching claim checks to the last commit.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}, []string{"partition"}),
 		position:  gauge("position", "Stream sequence up to which the messages of the partition are in the tables.", "partition"),
@@ -59,36 +60,17 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		notices: counter("notices_total", "Webhook notices written, by kind.", "kind"),
 		stopped: gauge("stopped", "1 if the partition is stopped until an operator acts.", "partition", "reason"),
 
-		capped: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "callboard_projector_clock_capped_total",
-			Help: "Messages that count as stored at this host's time, because the stream's was more than a minute ahead.",
-		}),
-		feedBytes: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "callboard_projector_feed_bytes", Help: "Bytes of messages in memory that are not committed.",
-		}),
-		journal: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "callboard_projector_keys_journal_readable",
-			Help: "1 if the stream KEYS could be read and its key revocations and expiries were applied when the projector tried last, else 0.",
-		}),
-		firstSequence: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "callboard_projector_stream_first_sequence", Help: "Sequence of the first message that the stream still has.",
-		}),
+		capped: counter("clock_capped_total",
+			"Messages that count as stored at this host's time, because the stream's was more than a minute ahead.").WithLabelValues(),
+		feedBytes: gauge("feed_bytes", "Bytes of messages in memory that are not committed.").WithLabelValues(),
+		journal: gauge("keys_journal_readable",
+			"1 if the stream KEYS could be read and its key revocations and expiries were applied when the projector tried last, else 0.").WithLabelValues(),
+		firstSequence:   gauge("stream_first_sequence", "Sequence of the first message that the stream still has.").WithLabelValues(),
 		openDeadLetters: gauge("dead_letters_open", "Dead letters that are neither applied nor dropped."),
-		generation: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		generation: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "callboard_generation", Help: "Number of the generation of the projection that is live.",
 		}, nil),
 	}
-	var errs []error
-	for _, c := range []prometheus.Collector{
-		m.events, m.deadLetters, m.commits, m.position, m.pending, m.watermark, m.clockAhead, m.owned, m.stopped, m.notices,
-		m.capped, m.feedBytes, m.journal, m.firstSequence, m.openDeadLetters, m.generation,
-	} {
-		errs = append(errs, registry.Register(c))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
-	}
-	return m, nil
 }
 
 func (m *metrics) started(partition int) { m.owned.WithLabelValues(label(partition)).Set(1) }

@@ -48,24 +48,18 @@ func (p *Projector) observeDatabase(ctx context.Context) {
 	})
 }
 
-// pendingActor reports the pending messages of the partitions, one partition after another: for each count the server creates a consumer, and
-// many at once would delay the requests with which partitions start. The workers can't count by themselves: they are busy with a batch just when
-// the number matters.
-type pendingActor struct {
-	projector  *Projector
-	supervisor *supervisor
-}
-
-// run ends with ctx.
-func (a *pendingActor) run(ctx context.Context) {
-	every(ctx, pendingTicks*a.projector.config.Tick, func(ctx context.Context) {
-		for _, w := range a.supervisor.active() {
-			a.observe(ctx, w)
+// observePending reports the pending messages of the partitions until ctx ends, one partition after another: for each count the server creates a
+// consumer, and many at once would delay the requests with which partitions start. The workers can't count by themselves: they are busy with a batch
+// just when the number matters.
+func (s *supervisor) observePending(ctx context.Context) {
+	every(ctx, pendingTicks*s.projector.config.Tick, func(ctx context.Context) {
+		for _, w := range s.active() {
+			s.observe(ctx, w)
 		}
 	})
 }
 
-func (a *pendingActor) observe(ctx context.Context, w *worker) {
+func (s *supervisor) observe(ctx context.Context, w *worker) {
 	var pending uint64
 	if !w.idle.Load() {
 		var err error
@@ -74,7 +68,7 @@ func (a *pendingActor) observe(ctx context.Context, w *worker) {
 			return
 		}
 	}
-	a.supervisor.ifActive(w, func() { a.projector.metrics.pending.WithLabelValues(label(w.partition)).Set(float64(pending)) })
+	s.ifActive(w, func() { s.projector.metrics.pending.WithLabelValues(label(w.partition)).Set(float64(pending)) })
 }
 
 // countPending counts the partition's messages above the position: the server tells a new consumer how many there are. Its requests have the

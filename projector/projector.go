@@ -45,21 +45,15 @@ type Projector struct {
 	store   *store.Store
 	control *store.Store
 	metrics *metrics
-	ready   atomic.Bool
-	share   atomic.Pointer[shareError] // nil: some of config.Partitions are the stream's, or the stream is not known yet
+	ready   atomic.Pointer[error] // to nil: the projector is ready; nil: it has not started
 
 	batches chan struct{} // has a value for each batch that is read and committed now, of all partitions: one for each connection at most
-	waiting atomic.Int64  // partitions that wait for one of these to end
 }
 
-// New returns a projector that has not started. It registers its metrics with config.Metrics.
-func New(config Config) (*Projector, error) {
-	if config.BatchSize == 0 {
-		config.BatchSize = 2000
-	}
-	if config.Tick == 0 {
-		config.Tick = 500 * time.Millisecond
-	}
+// New returns a projector that has not started. It registers its metrics with config.Metrics, and panics if they are registered already.
+func New(config Config) *Projector {
+	config.BatchSize = cmp.Or(config.BatchSize, 2000)
+	config.Tick = cmp.Or(config.Tick, 500*time.Millisecond)
 	config.Clock = cmp.Or(config.Clock, time.Second)
 	config.FeedBytes = cmp.Or(config.FeedBytes, 64<<20)
 	config.OwnerChecks = cmp.Or(config.OwnerChecks, 20)
@@ -67,25 +61,18 @@ func New(config Config) (*Projector, error) {
 		config.Now = time.Now
 	}
 	config.Control = cmp.Or(config.Control, config.Database)
-	metrics, err := newMetrics(config.Metrics)
-	if err != nil {
-		return nil, err
-	}
 	return &Projector{
-		config: config, store: store.New(config.Database), control: store.New(config.Control), metrics: metrics,
+		config: config, store: store.New(config.Database), control: store.New(config.Control), metrics: newMetrics(config.Metrics),
 		batches: make(chan struct{}, config.Database.Config().MaxConns),
-	}, nil
+	}
 }
 
 // Ready returns nil if the projector reaches the stream and the database. It may own partitions or stand by.
 func (p *Projector) Ready() error {
-	if p.ready.Load() {
-		return nil
+	if err := p.ready.Load(); err != nil {
+		return *err
 	}
-	if err := p.share.Load(); err != nil {
-		return err
-	}
-	return errors.New("the stream or the database can't be reached: read the log")
+	return errors.New("the projector starts")
 }
 
 // Run owns the partitions that no other projector owns, until ctx ends; then it finishes its transactions and returns nil.
@@ -97,7 +84,7 @@ func (p *Projector) Run(ctx context.Context) error {
 	for backOff := NewBackOff(); ; {
 		began := time.Now()
 		err := p.session(ctx)
-		p.ready.Store(false)
+		p.ready.Store(&err)
 		if ctx.Err() != nil {
 			p.config.Log.Info().AnErr("session", err).Msg("projector stopped")
 			return nil
@@ -113,7 +100,7 @@ const lockTicks = 4
 
 // session owns partitions by the locks of one database connection, for as long as that lasts.
 func (p *Projector) session(ctx context.Context) (err error) {
-	source, err := p.openSource(ctx)
+	source, err := ingest.OpenSource(ctx, p.config.JetStream, p.config.Stream)
 	if err != nil {
 		return err
 	}
@@ -125,20 +112,21 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	locks, err := NewLocks(ctx, p.config.Database, p.config.Control)
+	locks, err := NewLocks(ctx, p.config.Database)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	shared := feed.NewSharedFeed(feed.Config{Conn: p.config.JetStream.Conn(), Stream: source, Partitions: count, Bytes: p.config.FeedBytes})
+	shared := feed.NewSharedFeed(feed.Config{
+		Conn: p.config.JetStream.Conn(), Stream: source, Partitions: count, Bytes: p.config.FeedBytes, Stall: stallTicks * p.config.Tick,
+	})
 	supervisor := newSupervisor(p, source, shared, share)
-	idle := &idleActor{projector: p, supervisor: supervisor, feed: shared}
-	clock := &clockActor{projector: p, supervisor: supervisor, feed: shared, delivered: make(map[*worker]delivery)}
-	check := &checkActor{projector: p, supervisor: supervisor}
-	pending := &pendingActor{projector: p, supervisor: supervisor}
+	clock := &clockActor{projector: p, supervisor: supervisor, feed: shared}
 	keys := &journalActor{projector: p}
 	var actors sync.WaitGroup
-	for _, run := range []func(context.Context){shared.Run, idle.run, clock.run, check.run, pending.run, keys.run} {
+	for _, run := range []func(context.Context){
+		shared.Run, supervisor.moveIdle, supervisor.checkStream, supervisor.observePending, clock.run, keys.run,
+	} {
 		actors.Go(func() { run(ctx) })
 	}
 	// Workers end before their locks are released, so that the next owner finds the last transaction finished.
@@ -148,7 +136,7 @@ func (p *Projector) session(ctx context.Context) (err error) {
 		supervisor.wait()
 		err = errors.Join(err, locks.Close())
 	}()
-	p.ready.Store(true)
+	p.ready.Store(new(error))
 	return p.holdPartitions(ctx, locks, supervisor)
 }
 
@@ -206,11 +194,6 @@ func (p *Projector) terminateUnresponsive(ctx context.Context, locks *Locks) err
 	return err
 }
 
-// openSource opens the stream that is to be read.
-func (p *Projector) openSource(ctx context.Context) (ingest.Source, error) {
-	return ingest.OpenSource(ctx, p.config.JetStream, p.config.Stream)
-}
-
 // partitions returns those of a stream's partitions that this projector may own. It logs those that the stream doesn't have.
 func (p *Projector) partitions(count int) (list []int, err error) {
 	for partition := range count {
@@ -219,25 +202,12 @@ func (p *Projector) partitions(count int) (list []int, err error) {
 		}
 	}
 	if len(list) == 0 {
-		share := &shareError{p.config.Partitions, count - 1}
-		p.share.Store(share)
-		return nil, share
+		return nil, fmt.Errorf("none of the partitions %v of CALLBOARD_PARTITIONS is the stream's, which has 0-%d: correct the setting",
+			p.config.Partitions, count-1)
 	}
-	p.share.Store(nil)
 	surplus := slices.DeleteFunc(slices.Clone(p.config.Partitions), func(partition int) bool { return partition < count })
 	if len(surplus) > 0 {
 		p.config.Log.Error().Ints("surplus", surplus).Int("last_partition", count-1).Msg("partitions of CALLBOARD_PARTITIONS are not the stream's")
 	}
 	return list, nil
-}
-
-// shareError says that a projector can own no partition.
-type shareError struct {
-	partitions []int
-	last       int // of the stream
-}
-
-// Error names the partitions.
-func (e *shareError) Error() string {
-	return fmt.Sprintf("none of the partitions %v of CALLBOARD_PARTITIONS is the stream's, which has 0-%d: correct the setting", e.partitions, e.last)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // supervisor runs one worker per partition that the session owns. Its methods are for the session's goroutine,
-// except activate, active and ifActive, which workers and the session's actors call.
+// except activate, active, ifActive, and those that run until their context ends.
 type supervisor struct {
 	projector  *Projector
 	source     ingest.Source
@@ -34,15 +34,7 @@ type partitionState struct {
 	startedAt    time.Time
 	notBefore    time.Time // of the next start
 	backOff      BackOff
-	confirmation stopConfirmation
-}
-
-// stopConfirmation confirms what is to stop a partition of a replicated stream.
-type stopConfirmation struct{ Confirmation }
-
-// confirms tells whether the partition is to stop for a reason now.
-func (d *stopConfirmation) confirms(stop *ingest.StopError, now time.Time) bool {
-	return !stop.MayBeStale() || d.Confirms(stop.Reason, now)
+	confirmation Confirmation // of what is to stop a partition of a replicated stream
 }
 
 // exit is the end of a worker. err is nil where its context ended.
@@ -84,7 +76,7 @@ func (s *supervisor) start(ctx context.Context, partitions []int) {
 	}
 }
 
-// activate makes a worker known to the idle actor, until end is called: then the idle actor doesn't touch the worker any more.
+// activate makes a worker one that active returns, until end is called: then nobody moves its position any more.
 func (s *supervisor) activate(w *worker) (end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +124,7 @@ func (s *supervisor) exited(e exit) {
 	wait := state.backOff.Next(time.Since(state.startedAt))
 	var stop *ingest.StopError
 	if errors.As(e.err, &stop) {
-		if e.replicated && !state.confirmation.confirms(stop, time.Now()) {
+		if e.replicated && stop.MayBeStale() && !state.confirmation.Confirms(stop.Reason, time.Now()) {
 			wait = ConfirmInterval
 		} else {
 			s.projector.metrics.stopped.WithLabelValues(label(e.partition), stop.Reason).Set(1)
@@ -141,7 +133,7 @@ func (s *supervisor) exited(e exit) {
 	}
 	state.notBefore = time.Now().Add(wait)
 	level := zerolog.ErrorLevel
-	if errors.Is(e.err, store.ErrFenced) || errors.Is(e.err, errReconnected) {
+	if errors.Is(e.err, store.ErrFenced) || errors.Is(e.err, feed.ErrReconnected) {
 		level = zerolog.InfoLevel // nothing is wrong: another projector or an operator took over, or NATS is back
 	}
 	s.projector.config.Log.WithLevel(level).Err(e.err).Int("partition", e.partition).Time("not_before", state.notBefore).Msg("partition stopped")

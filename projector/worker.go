@@ -2,7 +2,6 @@ package projector
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,10 +17,7 @@ import (
 // stop of the projector takes. The feed's consumer expires later, although nothing is requested while all batches wait.
 const applyTimeout = 2 * time.Minute
 
-// errReconnected makes the worker check the stream again: the server may have lost the end of the stream and stored other messages.
-var errReconnected = errors.New("the connection to NATS was lost and is back: the stream is checked again")
-
-// worker applies the messages of one owned partition on its own goroutine. The idle actor moves its position while it is at rest.
+// worker applies the messages of one owned partition on its own goroutine. The supervisor moves its position while it is at rest.
 type worker struct {
 	projector  *Projector
 	partition  int
@@ -31,20 +27,13 @@ type worker struct {
 	reconnects uint64 // of the NATS connection, when the stream was checked
 	feed       *feed.Member
 	failed     chan error // why another actor ends the worker
-	ahead      chan batch // the next one, which is read while another one is committed; nil: none
 
 	position atomic.Pointer[store.Position] // the last one that was committed
 	idle     atomic.Bool                    // whether nothing waited at the last clock message
 
-	work    sync.Mutex // held while the worker applies something, or the idle actor moves the position; guards what follows
+	work    sync.Mutex // held while the worker applies something, or the supervisor moves the position; guards what follows
 	applier ingest.Applier
 	closed  bool // the worker has ended
-}
-
-// batch are messages that were taken from the feed and read.
-type batch struct {
-	items    []ingest.Item
-	received time.Time // when they were taken
 }
 
 // runWorker applies a partition's messages until ctx ends or something fails.
@@ -72,62 +61,61 @@ func (w *worker) run(ctx context.Context, s *supervisor) error {
 	return w.loop(ctx)
 }
 
+// loop applies batches. While fewer batches are in work than there are connections, a partition takes its next one.
 func (w *worker) loop(ctx context.Context) error {
-	defer w.awaitAhead()
 	for {
-		ready := w.feed.Ready
-		if w.ahead != nil {
-			ready = nil // that batch is first
-		}
-		var err error
 		select {
 		case <-ctx.Done():
 			return nil
-		case err = <-w.feed.Failed:
-		case err = <-w.failed:
-		case b := <-w.ahead:
-			w.ahead = nil
-			err = w.withBatchSlot(ctx, func() error { return w.applyBatch(ctx, b) })
-		case <-ready:
-			err = w.withBatchSlot(ctx, func() error { return w.applyNext(ctx) })
+		case err := <-w.feed.Failed:
+			return err
+		case err := <-w.failed:
+			return err
+		case <-w.feed.Ready:
 		}
+
+		// The messages of partitions that wait are not decoded yet, which takes less memory.
+		select {
+		case <-ctx.Done():
+			return nil
+		case w.projector.batches <- struct{}{}:
+		}
+		err := w.applyNext(ctx)
+		<-w.projector.batches
 		if err != nil {
 			return err
 		}
 	}
 }
 
-// applyBatch applies and commits a batch.
-func (w *worker) applyBatch(ctx context.Context, b batch) error {
+// applyNext applies and commits the messages that are there, up to a batch. It finishes although ctx ends, unless claim checks are left to fetch.
+func (w *worker) applyNext(ctx context.Context) error {
+	messages := w.feed.Take(w.projector.config.BatchSize)
+	if len(messages) == 0 {
+		return nil
+	}
 	defer w.feed.Done()
 	if w.reconnected() {
-		return errReconnected
+		return feed.ErrReconnected
 	}
-	w.readAhead()
-	return w.apply(ctx, b)
-}
+	received := w.projector.config.Now()
+	items := w.applier.Reader.Read(messages)
 
-// reconnected tells whether the connection to NATS was lost since the stream was checked. Then the whole feed fails: its consumer may be gone.
-func (w *worker) reconnected() bool {
-	if w.projector.config.JetStream.Conn().Stats().Reconnects == w.reconnects {
-		return false
-	}
-	w.feed.Fail(errReconnected)
-	return true
-}
-
-// apply applies and commits a batch. It finishes although ctx ends, unless claim checks are left to fetch.
-func (w *worker) apply(ctx context.Context, b batch) error {
 	w.work.Lock()
 	defer w.work.Unlock()
-	w.idle.Store(false) // with the lock, as the idle actor sets it
+	w.idle.Store(false) // with the lock, as the supervisor sets it
 	began := time.Now()
-	if err := w.applier.Apply(ctx, b.items, b.received); err != nil {
+	if err := w.applier.Apply(ctx, items, received); err != nil {
 		return err
 	}
-	w.projector.metrics.storedAhead(w.partition, b.items[len(b.items)-1].StoredAt, b.received)
+	w.projector.metrics.storedAhead(w.partition, items[len(items)-1].StoredAt, received)
 	w.projector.metrics.commits.WithLabelValues(label(w.partition)).Observe(time.Since(began).Seconds())
 	return nil
+}
+
+// reconnected tells whether the connection to NATS was lost since the stream was checked. Then the feed fails, too.
+func (w *worker) reconnected() bool {
+	return w.projector.config.JetStream.Conn().Stats().Reconnects != w.reconnects
 }
 
 // moved makes the position that is in the table the worker's own.

@@ -4,7 +4,6 @@ package runprojector
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"callboard/internal/run"
 	"callboard/internal/run/connection"
@@ -76,13 +75,10 @@ func Run(ctx context.Context, c Config) error {
 	defer pools.close()
 
 	// The actors of the program.
-	p, err := projector.New(projector.Config{
+	p := projector.New(projector.Config{
 		JetStream: nats.JetStream, Stream: c.Stream, Database: pools.batches, Control: pools.control, Partitions: c.Partitions,
 		Log: c.Log, Metrics: registry, Tracer: traces.Tracer(),
 	})
-	if err != nil {
-		return fmt.Errorf("projector: %w", err)
-	}
 	auditWriter := audit.New(audit.Config{
 		JetStream: nats.JetStream, Database: pools.audit, Retention: c.AuditDays, Log: c.Log, Metrics: registry,
 	})

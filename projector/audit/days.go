@@ -64,20 +64,17 @@ func (w *Writer) dropOldDays(ctx context.Context) {
 // dropDays drops all days before first. Each statement drops a limited number of them.
 func (w *Writer) dropDays(ctx context.Context, first time.Time) error {
 	for {
-		dropped, err := w.dropSomeDays(ctx, first)
-		if err != nil || dropped == 0 {
-			return err
+		limited, cancel := context.WithTimeout(ctx, batchTimeout)
+		var dropped int
+		err := w.config.Database.QueryRow(limited, dropDaysSQL, first).Scan(&dropped)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("drop days: %w", err)
+		}
+		if dropped == 0 {
+			return nil
 		}
 		w.config.Log.Info().Int("days", dropped).Str("before", first.Format(time.DateOnly)).Msg("audit days dropped")
 		w.metrics.dropped.Add(float64(dropped))
 	}
-}
-
-func (w *Writer) dropSomeDays(ctx context.Context, first time.Time) (dropped int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
-	defer cancel()
-	if err := w.config.Database.QueryRow(ctx, dropDaysSQL, first).Scan(&dropped); err != nil {
-		return 0, fmt.Errorf("drop days: %w", err)
-	}
-	return dropped, nil
 }

@@ -18,9 +18,6 @@ var (
 	//go:embed select_position.sql
 	selectPositionSQL string
 
-	//go:embed insert_position.sql
-	insertPositionSQL string
-
 	//go:embed move_position.sql
 	movePositionSQL string
 )
@@ -62,15 +59,7 @@ func (w *Writer) readPosition(ctx context.Context) (p position, found bool, err 
 	return p, true, nil
 }
 
-// insertPosition records the first position. The error is errMoved if there is one.
-func (w *Writer) insertPosition(ctx context.Context, p position) error {
-	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
-	defer cancel()
-	tag, err := w.config.Database.Exec(ctx, insertPositionSQL, int64(p.sequence))
-	return changedOne(tag, err)
-}
-
-// movePosition moves the recorded position. The error is errMoved if it is not from.
+// movePosition moves the recorded position, or records the first one. The error is errMoved if another one than from is recorded.
 func movePosition(ctx context.Context, db executor, from, to position) error {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
@@ -79,10 +68,6 @@ func movePosition(ctx context.Context, db executor, from, to position) error {
 		storedAt = &to.storedAt
 	}
 	tag, err := db.Exec(ctx, movePositionSQL, int64(from.sequence), int64(to.sequence), storedAt)
-	return changedOne(tag, err)
-}
-
-func changedOne(tag pgconn.CommandTag, err error) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("move audit position: %w", err)
@@ -113,7 +98,7 @@ func (w *Writer) findPosition(ctx context.Context) (jetstream.Stream, position, 
 	}
 	first := position{sequence: max(info.State.FirstSeq, 1) - 1}
 	if !found {
-		return stream, first, w.insertPosition(ctx, first)
+		return stream, first, nil
 	}
 
 	// The recorded position counts where the stream has its message.

@@ -22,12 +22,11 @@ var (
 
 // Query selects the dead letters of a list.
 type Query struct {
-	Resolved bool   // list resolved ones too
-	Reason   string // a text that the reason contains; empty: any reason
+	Resolved bool // list resolved ones too
 	Limit    int
 }
 
-// Page holds the oldest dead letters of a query, and counts of all open ones whose reason matches.
+// Page holds the oldest dead letters of a query, and counts of all open ones.
 type Page struct {
 	DeadLetters []DeadLetter  `json:"deadLetters"`
 	More        bool          `json:"more"`    // the limit cut the list
@@ -45,7 +44,7 @@ type ReasonCount struct {
 
 // List lists dead letters, the oldest first.
 func List(ctx context.Context, pool *pgxpool.Pool, q Query) (page Page, err error) {
-	rows, _ := pool.Query(ctx, listSQL, q.Resolved, q.Reason, q.Limit+1)
+	rows, _ := pool.Query(ctx, listSQL, q.Resolved, q.Limit+1)
 	page.DeadLetters, err = pgx.CollectRows(rows, pgx.RowToStructByName[DeadLetter])
 	if err != nil {
 		return page, fmt.Errorf("dead letters: %w", err)
@@ -54,7 +53,7 @@ func List(ctx context.Context, pool *pgxpool.Pool, q Query) (page Page, err erro
 		page.DeadLetters = page.DeadLetters[:q.Limit]
 	}
 
-	rows, _ = pool.Query(ctx, reasonsSQL, q.Reason)
+	rows, _ = pool.Query(ctx, reasonsSQL)
 	page.Reasons, err = pgx.CollectRows(rows, pgx.RowToStructByName[ReasonCount])
 	if err != nil {
 		return page, fmt.Errorf("reasons: %w", err)

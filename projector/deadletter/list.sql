@@ -1,4 +1,4 @@
--- $1 whether resolved ones are listed too, $2 a text that the reason contains, $3 the maximum number of rows.
+-- $1 whether resolved ones are listed too, $2 the maximum number of rows.
 select
   id,
   state,
@@ -14,7 +14,6 @@ select
   retried_at,
   resolved_at
 from control.dead_letter
-where ($1 or resolution is null)
-  and strpos(reason, $2) > 0
+where $1 or resolution is null
 order by stored_at, id
-limit $3
+limit $2

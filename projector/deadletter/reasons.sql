@@ -1,4 +1,4 @@
--- Open dead letters whose reason contains $1, counted by the first two parts of their first problem, without array indexes and ids: reasons that
+-- Open dead letters, counted by the first two parts of their first problem, without array indexes and ids: reasons that
 -- differ in details are one.
 select
   regexp_replace(
@@ -10,6 +10,5 @@ select
 from control.dead_letter
 cross join lateral split_part(reason, '; ', 1) first
 where resolution is null
-  and strpos(reason, $1) > 0
 group by 1
 order by count desc, 1

@@ -21,8 +21,7 @@ var (
 
 // Selection selects the dead letters of a retry or a drop.
 type Selection struct {
-	IDs    []int64 // nil: all open ones whose reason contains Reason
-	Reason string
+	IDs []int64 // nil: all open ones
 }
 
 // Result is what has become of a dead letter.
@@ -80,7 +79,7 @@ const forUpdate = "for update of d"
 func find(ctx context.Context, db interface {
 	Query(ctx context.Context, query string, parameters ...any) (pgx.Rows, error)
 }, s Selection, query string) (list []selected, err error) {
-	rows, _ := db.Query(ctx, query, s.IDs, s.Reason)
+	rows, _ := db.Query(ctx, query, s.IDs)
 	list, err = pgx.CollectRows(rows, pgx.RowToStructByName[selected])
 	if err != nil {
 		return nil, fmt.Errorf("select: %w", err)

@@ -1,4 +1,4 @@
--- $1 the IDs, or null for all open dead letters whose reason contains $2.
+-- $1 the IDs, or null for all open dead letters.
 with live as materialized (
   select partition, stream
   from projection.position
@@ -19,5 +19,5 @@ select
   end as not_retryable
 from control.dead_letter d
 where id = any ($1::bigint[])
-  or $1 is null and resolution is null and strpos(reason, $2) > 0
+  or $1 is null and resolution is null
 order by stream, sequence

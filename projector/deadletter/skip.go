@@ -60,7 +60,7 @@ func Skip(ctx context.Context, pool *pgxpool.Pool, js jetstream.JetStream, strea
 	if err != nil {
 		return Skipped{}, fmt.Errorf("next message of partition %d: %w", partition, err)
 	}
-	item := ingest.Item{StoredMessage: events.StoredMessage{
+	item := ingest.Decoded{StoredMessage: events.StoredMessage{
 		Message: events.Message{Subject: m.Subject, Header: m.Header, Data: m.Data}, Sequence: m.Sequence, StoredAt: m.Time,
 	}}
 	dead := item.DeadLetter("")

@@ -2,7 +2,6 @@ package feed
 
 import (
 	"context"
-	"time"
 
 	"callboard/events"
 )
@@ -16,14 +15,27 @@ func (f *SharedFeed) readMissed(m *Member) {
 	m.running.Go(m.catchUp)
 }
 
-// catchUp reads what a member has missed, until it has it all or its share of the room is full.
+// catchUp reads what a member has missed, until it has it all or is stuck.
 func (f *SharedFeed) catchUp(ctx context.Context, m *Member) {
 	for {
-		from, more := f.missedBy(m)
-		if !more {
+		f.mu.Lock()
+		m.catching = !m.gone && m.behind() && len(m.queue) == 0
+		catching, after := m.catching, m.last
+		f.mu.Unlock()
+		if !catching {
 			return
 		}
-		if err := f.readRange(ctx, m, from); err != nil {
+
+		// It ends with a message that was not missed, perhaps a clock message: a consumer may be on a server that has stored less, so only a
+		// message proves that none is missing below it.
+		reader := f.reader(after, events.PartitionFilter(m.partition), events.ClockSubject)
+		reader.Receive = func(message events.StoredMessage) bool { return f.deliverMissed(m, message) }
+		reader.Expects = func() bool {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return m.behind()
+		}
+		if err := reader.Run(ctx); err != nil {
 			f.mu.Lock()
 			f.failMember(m, err)
 			m.catching = false
@@ -33,55 +45,21 @@ func (f *SharedFeed) catchUp(ctx context.Context, m *Member) {
 	}
 }
 
-// missedBy returns the message after which a member has missed some. Without more, nothing reads them now.
-func (f *SharedFeed) missedBy(m *Member) (from uint64, more bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	m.catchUpReading = nil
-	m.catching = !m.gone && m.behind() && len(m.queue) == 0
-	return m.last, m.catching
-}
-
-// readRange reads some of the messages that a member has missed. It ends with one that was not missed, perhaps a clock message: a consumer may
-// be on a server that has stored less, so only a message proves that none is missing below it.
-func (f *SharedFeed) readRange(ctx context.Context, m *Member, from uint64) error {
-	r := newReading(nil)
-	r.receive = func(message events.StoredMessage) bool { return f.deliverMissed(r, m, message) }
-	f.mu.Lock()
-	m.catchUpReading, r.stopped = r, m.gone
-	f.mu.Unlock()
-	defer f.close(r)
-	if err := f.open(ctx, r, from+1, []string{events.PartitionFilter(m.partition), events.ClockSubject}); err != nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case err := <-r.ended:
-		return err
-	}
-}
-
 // deliverMissed puts a message that was skipped into its partition's queue. It returns false after the last one that the member gets by this
-// consumer: it is attached again, or its share is full.
-func (f *SharedFeed) deliverMissed(r *reading, m *Member, message events.StoredMessage) bool {
+// consumer: it is attached again, or it is stuck.
+func (f *SharedFeed) deliverMissed(m *Member, message events.StoredMessage) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r.deliveries++
-	if isClock(message) && !r.stopped {
+	for !isClock(message) && !m.hasRoom(message) {
+		if m.gone || m.stuck() {
+			return false
+		}
+		f.awaitRoom()
+	}
+	if isClock(message) {
 		m.pushClock(message)
-		return m.behind()
+	} else {
+		m.push(message)
 	}
-	size := int64(message.Size())
-	if !f.withinShare(m, size) {
-		return false
-	}
-	for began := time.Now(); !r.stopped && !f.fits(size); {
-		f.awaitRoom(r, began)
-	}
-	if r.stopped {
-		return false
-	}
-	m.push(message, size)
-	return m.behind()
+	return !m.gone && m.behind()
 }

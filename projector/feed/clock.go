@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"slices"
 	"time"
 
 	"callboard/events"
@@ -31,8 +32,15 @@ func (f *SharedFeed) Passed() uint64 {
 	return f.passed
 }
 
-// deliverClock puts a clock message into the queues of all members that get their messages from the feed's consumer. It needs no room: there is
-// one for each message of a queue at most.
+// Expect says that the stream has stored the message with a sequence. A feed to which it does not come fails.
+func (f *SharedFeed) Expect(sequence uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.expected = sequence
+}
+
+// deliverClock puts a clock message into the queues of all members that get their messages from the feed's consumer. It needs no
+// room.
 func (f *SharedFeed) deliverClock(message events.StoredMessage) {
 	f.lastClock, f.clockAt = message.Sequence, time.Now()
 	for _, m := range f.members {
@@ -51,14 +59,10 @@ func isClock(m events.StoredMessage) bool { return m.Subject == events.ClockSubj
 
 // pushClock puts a clock message into the queue. It replaces the clock message before it, unless that one was stored later.
 func (m *Member) pushClock(message events.StoredMessage) {
-	if n := len(m.queue); n > 0 && isClock(m.queue[n-1].StoredMessage) && !m.queue[n-1].StoredAt.After(message.StoredAt) {
+	if n := len(m.queue); n > 0 && isClock(m.queue[n-1]) && !m.queue[n-1].StoredAt.After(message.StoredAt) {
 		m.queue = m.queue[:n-1]
-	} else if n == 0 {
-		m.moved = time.Now()
 	}
-	m.queue = append(m.queue, queued{message, 0})
-	m.last = message.Sequence
-	m.wake()
+	m.push(message)
 }
 
 // atClock tells whether nothing but clock messages waits, and nothing is taken.
@@ -66,12 +70,7 @@ func (m *Member) atClock() bool { return len(m.queue) > 0 && m.onlyClocks() && !
 
 // onlyClocks tells whether no other messages wait.
 func (m *Member) onlyClocks() bool {
-	for _, q := range m.queue {
-		if !isClock(q.StoredMessage) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.queue, func(q events.StoredMessage) bool { return !isClock(q) })
 }
 
 // Clock returns the clock messages of a partition that has nothing else to do. It may be called from any goroutine.
@@ -93,11 +92,10 @@ func (m *Member) DropClock(c Clock) {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
 	n := 0
-	for n < len(m.queue) && isClock(m.queue[n].StoredMessage) && m.queue[n].Sequence <= c.Sequence {
+	for n < len(m.queue) && isClock(m.queue[n]) && m.queue[n].Sequence <= c.Sequence {
 		n++
 	}
 	clear(m.queue[:n])
 	m.queue = m.queue[n:]
-	m.taken = max(m.taken, c.Sequence)
 	m.feed.readMissed(m)
 }

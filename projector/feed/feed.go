@@ -6,9 +6,9 @@
 //	consumer ──> is there room? ──> queue of partition 0 ──> Take ──> Done
 //	                            ──> queue of partition 1 ──> Take ──> Done
 //
-// The bytes of all queues and of what was taken are counted, and have a limit. At the limit the feed waits, for all partitions. So that no
-// partition holds up the others, one whose queue exceeds its share is detached: the feed skips its messages. It reads them by a separate
-// consumer once its queue is empty, and is attached again when it has all of them.
+// The bytes of a partition's queue and of what was taken from it are limited to its share of the memory. At the limit the feed waits, for all
+// partitions. So that no partition holds up the others, one that is stuck in a batch is skipped. It reads what it has missed by a separate consumer
+// once its queue is empty, and is attached again when it has all of it.
 package feed
 
 // batchBytes ends a batch of large messages early.

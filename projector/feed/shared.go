@@ -13,11 +13,8 @@ import (
 )
 
 const (
-	// maxRewind is how many messages a partition may be behind the feed so that the feed starts again for it: the other partitions wait
-	// meanwhile.
-	maxRewind = 10_000
-	// maxRewindAtStart is the same where no other partition waits.
-	maxRewindAtStart = 100_000
+	// maxRewind is how many messages a partition may be behind another one when a feed starts, so that the other one waits for it.
+	maxRewind = 100_000
 	// joinDelay is the time without another join after which the feed starts, because many partitions join at once. maxJoinDelay limits the
 	// wait.
 	joinDelay    = 50 * time.Millisecond
@@ -28,35 +25,42 @@ const (
 type Config struct {
 	Conn       *nats.Conn
 	Stream     jetstream.Stream
-	Partitions int   // of the stream
-	Bytes      int64 // the most in all queues together, and in what was taken from them; one message may exceed it alone
+	Partitions int           // of the stream
+	Bytes      int64         // the most in all queues together, and in what was taken from them. Each member has an equal share
+	Stall      time.Duration // as in [Reader]
 }
 
 // SharedFeed reads the partitions of its members by one consumer.
 type SharedFeed struct {
-	config           Config
-	overShareTimeout time.Duration
-	changed          chan struct{} // a partition has joined, or the consumer is to be closed
+	config       Config
+	stuckTimeout time.Duration
+	changed      chan struct{} // a partition has joined, or all have left
 
 	mu       sync.Mutex
 	room     *sync.Cond // bytes were given back, or a reading was stopped
-	used     int64      // bytes
-	freed    time.Time  // when bytes were given back last
 	members  map[int]*Member
 	read     map[int]struct{} // partitions that have ever joined: the consumer's filter
 	filtered int              // how many of them the consumer reads
-	current  *reading         // nil: none
 	passed   uint64           // every message up to this sequence was put into its queue, or skipped
+	expected uint64           // the last message that the stream is known to have
 
 	clocks    chan struct{} // see Clocks
 	lastClock uint64        // the last clock message that was delivered
 	clockAt   time.Time     // when it was
 }
 
+// reading is a reader whose messages go into queues.
+type reading struct {
+	Reader
+	stopped bool       // guarded by [SharedFeed.mu]: nothing may be delivered any more
+	ended   chan error // gets the result, and is closed
+	cancel  context.CancelFunc
+}
+
 // NewSharedFeed returns a feed without members. Run must run.
 func NewSharedFeed(config Config) *SharedFeed {
 	f := &SharedFeed{
-		config: config, overShareTimeout: defaultOverShareTimeout, changed: make(chan struct{}, 1), clocks: make(chan struct{}, 1),
+		config: config, stuckTimeout: defaultStuckTimeout, changed: make(chan struct{}, 1), clocks: make(chan struct{}, 1),
 		members: make(map[int]*Member), read: make(map[int]struct{}),
 	}
 	f.room = sync.NewCond(&f.mu)
@@ -76,7 +80,9 @@ func (f *SharedFeed) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case err := <-ended:
-			f.failAll(open, err)
+			f.failMembers(err)
+			f.close(open)
+			open = nil
 		case <-f.changed:
 			if !f.awaitJoins(ctx) {
 				return
@@ -105,87 +111,88 @@ func (f *SharedFeed) awaitJoins(ctx context.Context) bool {
 	}
 }
 
-// attachWaiting attaches the waiting members. It closes the consumer and opens another one where that is necessary.
+// attachWaiting attaches the waiting members. It returns the reading for all members: the open one, or another one where that does not read what
+// they need. Without members there is none.
 func (f *SharedFeed) attachWaiting(ctx context.Context, open *reading) *reading {
-	r, from, filters := f.chooseReading(open)
-	if r == open {
+	f.mu.Lock()
+	next := f.chooseReading(open)
+	f.mu.Unlock()
+	if next == open {
 		return open
 	}
+
 	f.close(open)
-	if r == nil {
-		return nil
+	if next != nil {
+		ctx, next.cancel = context.WithCancel(ctx)
+		go func() {
+			next.ended <- next.Run(ctx)
+			close(next.ended)
+		}()
 	}
-	if err := f.open(ctx, r, from, filters); err != nil {
-		f.failAll(r, err)
-		f.close(r)
-		return nil
-	}
-	return r
+	return next
 }
 
-// chooseReading decides where the waiting members get their messages. It returns the reading for them, which is to be opened unless it is
-// open: nil without members.
-func (f *SharedFeed) chooseReading(open *reading) (r *reading, from uint64, filters []string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// chooseReading decides where the waiting members get their messages.
+func (f *SharedFeed) chooseReading(open *reading) *reading {
 	if len(f.members) == 0 {
-		f.stop(f.current)
-		f.current, f.passed = nil, 0
-		return nil, 0, nil
+		f.passed = 0
+		return nil
 	}
 	start := f.start()
-	if f.current != nil && f.current == open && start >= f.passed && f.filtered == len(f.read) {
+	if open != nil && start >= f.passed && f.filtered == len(f.read) {
 		f.attach()
-		return open, 0, nil
+		return open
 	}
-	f.stop(f.current)
+
+	f.stop(open)
 	f.passed, f.filtered = start, len(f.read)
 	f.attach()
-	f.current = newReading(func(m events.StoredMessage) bool { return f.deliver(r, m) })
+	var filters []string
 	if f.filtered < f.config.Partitions {
 		filters = append(filters, events.ClockSubject)
 		for partition := range f.read {
 			filters = append(filters, events.PartitionFilter(partition))
 		}
 	}
-	r = f.current
-	return r, start + 1, filters
+	r := &reading{Reader: f.reader(start, filters...), ended: make(chan error, 1)}
+	r.Receive = func(m events.StoredMessage) bool { return f.deliver(r, m) }
+	r.Expects = func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.expected > f.passed
+	}
+	return r
 }
 
-// start returns the sequence after which the feed is to read: the lowest last message of a waiting member. Members that lack more messages
-// than the feed may read again do not count.
+// reader returns a reader of the stream that has no functions yet.
+func (f *SharedFeed) reader(after uint64, filters ...string) Reader {
+	return Reader{Conn: f.config.Conn, Stream: f.config.Stream, Stall: f.config.Stall, After: after, Filters: filters}
+}
+
+// start returns the sequence after which the feed is to read. A feed that nobody follows begins at the lowest last message of a waiting member.
+// Members that are far behind do not count: they read what they miss by themselves, and so does any member that joins later.
 func (f *SharedFeed) start() uint64 {
-	top, distance := f.passed, uint64(maxRewind)
-	if waiting := f.waiting(); !f.followed() && len(waiting) > 0 {
-		top, distance = slices.Max(waiting), maxRewindAtStart
+	var waiting []uint64 // the last messages of these members
+	for _, m := range f.members {
+		if m.attached && !m.behind() {
+			return f.passed
+		}
+		if !m.attached {
+			waiting = append(waiting, m.last)
+		}
 	}
-	start := top
-	for _, last := range f.waiting() {
-		if last+distance >= top {
+	if len(waiting) == 0 {
+		return f.passed
+	}
+
+	start := slices.Max(waiting)
+	top := start
+	for _, last := range waiting {
+		if last+maxRewind >= top {
 			start = min(start, last)
 		}
 	}
 	return start
-}
-
-// waiting returns the last messages of the members that wait to be attached.
-func (f *SharedFeed) waiting() (last []uint64) {
-	for _, m := range f.members {
-		if !m.attached {
-			last = append(last, m.last)
-		}
-	}
-	return last
-}
-
-// followed tells whether a member gets its messages from the consumer.
-func (f *SharedFeed) followed() bool {
-	for _, m := range f.members {
-		if m.attached && !m.behind() {
-			return true
-		}
-	}
-	return false
 }
 
 // attach makes the waiting members get their messages from the consumer. What it has passed already, they read for themselves.
@@ -200,28 +207,22 @@ func (f *SharedFeed) attach() {
 }
 
 // Used returns how many bytes of messages are in memory.
-func (f *SharedFeed) Used() int64 {
+func (f *SharedFeed) Used() (bytes int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.used
-}
-
-// failAll ends all members, if r is still their reading.
-func (f *SharedFeed) failAll(r *reading, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if r == f.current {
-		f.failMembers(err)
+	for _, m := range f.members {
+		bytes += m.queuedBytes + m.takenBytes
 	}
+	return bytes
 }
 
+// failMembers ends all members.
 func (f *SharedFeed) failMembers(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, m := range f.members {
 		f.failMember(m, err)
 	}
-	f.stop(f.current)
-	f.current, f.passed = nil, 0
-	f.signal()
 }
 
 func (f *SharedFeed) failMember(m *Member, err error) {
@@ -239,8 +240,8 @@ func (f *SharedFeed) remove(m *Member) {
 	}
 	delete(f.members, m.partition)
 	m.gone = true
-	f.dropQueue(m)
-	f.stop(m.catchUpReading)
+	m.queue, m.queuedBytes, m.takenBytes = nil, 0, 0
+	f.room.Broadcast()
 	if len(f.members) == 0 {
 		f.signal()
 	}
@@ -254,18 +255,7 @@ func (f *SharedFeed) stop(r *reading) {
 	}
 }
 
-// open opens a reading.
-func (f *SharedFeed) open(ctx context.Context, r *reading, from uint64, filters []string) error {
-	if err := r.open(ctx, f.config, from, filters); err != nil {
-		return err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	r.opened = true
-	return nil
-}
-
-// close stops and closes a reading.
+// close returns once the reading of all partitions delivers nothing any more.
 func (f *SharedFeed) close(r *reading) {
 	if r == nil {
 		return
@@ -273,7 +263,9 @@ func (f *SharedFeed) close(r *reading) {
 	f.mu.Lock()
 	f.stop(r)
 	f.mu.Unlock()
-	r.close(f.config)
+	r.cancel()
+	for range r.ended {
+	}
 }
 
 func (f *SharedFeed) signal() {

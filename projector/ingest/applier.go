@@ -30,29 +30,29 @@ type Applier struct {
 // Replay is what differs where another generation than the live one is built. Everything that was decided about a message is on record before the
 // message is applied, and is repeated: no clock is capped, no retry resolves a dead letter, and no notice is written.
 type Replay struct {
-	System  uuid.NullUUID // the only phone system that is built; none: all are
-	Discard bool          // messages that can't be applied are passed to OnCommit, and not recorded as dead letters
+	System            uuid.NullUUID // the only phone system that is built; none: all are
+	KeepNoDeadLetters bool          // messages that can't be applied are passed to OnCommit, and not recorded as dead letters
 }
 
 // Apply commits items. Those that can't be applied become dead letters. received is when they were received, by this host's clock.
-func (a *Applier) Apply(ctx context.Context, items []Item, received time.Time) error {
+func (a *Applier) Apply(ctx context.Context, items []Decoded, received time.Time) error {
 	now := events.TimeOf(received)
 	if a.Replay != nil {
 		now = 0
 	}
-	return forEachPortion(ctx, a.JetStream, items, func(portion []Item) error {
+	return forEachPortion(ctx, a.JetStream, items, func(portion []Decoded) error {
 		if a.Timeout == 0 {
-			return a.halve(ctx, portion, now)
+			return a.bisect(ctx, portion, now)
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.Timeout)
 		defer cancel()
-		return a.halve(ctx, portion, now)
+		return a.bisect(ctx, portion, now)
 	})
 }
 
-// halve commits items in one transaction. If PostgreSQL refuses it, halve halves the items until the item at fault is alone. If its data was
+// bisect commits items in one transaction. If PostgreSQL refuses it, bisect halves the items until the item at fault is alone. If its data was
 // refused, it becomes a dead letter. Any other refusal is returned, and the position is right before the item.
-func (a *Applier) halve(ctx context.Context, items []Item, now events.Time) error {
+func (a *Applier) bisect(ctx context.Context, items []Decoded, now events.Time) error {
 	err := a.try(ctx, items, now)
 	if err == nil || !store.IsRefused(err) {
 		return err
@@ -65,14 +65,14 @@ func (a *Applier) halve(ctx context.Context, items []Item, now events.Time) erro
 		return a.try(ctx, items, now)
 	}
 	half := len(items) / 2
-	if err := a.halve(ctx, items[:half], now); err != nil {
+	if err := a.bisect(ctx, items[:half], now); err != nil {
 		return err
 	}
-	return a.halve(ctx, items[half:], now)
+	return a.bisect(ctx, items[half:], now)
 }
 
 // try commits items in one transaction.
-func (a *Applier) try(ctx context.Context, items []Item, now events.Time) (err error) {
+func (a *Applier) try(ctx context.Context, items []Decoded, now events.Time) (err error) {
 	ctx, end := a.startSpan(ctx, items)
 	defer func() { end(err) }()
 	var changes store.ChangeSet
@@ -88,7 +88,7 @@ func (a *Applier) try(ctx context.Context, items []Item, now events.Time) (err e
 	return nil
 }
 
-func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, items []Item, now events.Time) (store.ChangeSet, error) {
+func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, items []Decoded, now events.Time) (store.ChangeSet, error) {
 	state, err := tx.Load(ctx, a.Position.Partition, eventsOf(items), a.Replay == nil)
 	if err != nil {
 		return store.ChangeSet{}, err
@@ -102,7 +102,7 @@ func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, items []Item, 
 	changes.DeadLetters = slices.DeleteFunc(changes.DeadLetters, a.Reader.Decisions.HasDeadLetter)
 
 	written := changes
-	if a.Replay != nil && a.Replay.Discard {
+	if a.Replay != nil && a.Replay.KeepNoDeadLetters {
 		written.DeadLetters = nil
 	}
 	changes.Notices, err = tx.Write(ctx, written)
@@ -110,7 +110,7 @@ func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, items []Item, 
 }
 
 // retries returns the sequences of the items that are retries of open dead letters.
-func (a *Applier) retries(ctx context.Context, tx *store.Tx, items []Item) (map[uint64]bool, error) {
+func (a *Applier) retries(ctx context.Context, tx *store.Tx, items []Decoded) (map[uint64]bool, error) {
 	if a.Replay != nil {
 		return map[uint64]bool{}, nil
 	}

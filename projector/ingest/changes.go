@@ -17,7 +17,7 @@ type Known struct {
 }
 
 // Fold applies items in order to the rows that they touch, and returns what is to be written.
-func Fold(state *fold.State, from store.Position, items []Item, known Known) store.ChangeSet {
+func Fold(state *fold.State, from store.Position, items []Decoded, known Known) store.ChangeSet {
 	messages := make([]fold.Message, len(items))
 	for i, it := range items {
 		messages[i] = it.message()
@@ -45,7 +45,7 @@ func Fold(state *fold.State, from store.Position, items []Item, known Known) sto
 }
 
 // addEnd adds what became of an item.
-func addEnd(c *store.ChangeSet, it Item, end fold.End, retries map[uint64]bool) {
+func addEnd(c *store.ChangeSet, it Decoded, end fold.End, retries map[uint64]bool) {
 	if end.Outcome == fold.Conflicting {
 		c.Conflicts = append(c.Conflicts, store.Conflict{
 			Sequence: it.Sequence, Entity: it.Event.Entity, Source: it.Event.Source, ID: it.Event.ID,

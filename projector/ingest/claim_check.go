@@ -15,7 +15,7 @@ const maxClaimedBytes = 64 << 20
 
 // forEachPortion fetches the claim checks of items and calls apply, with as many items at a time as fit into memory. If NATS is not healthy, the
 // items before the first missing text are applied. An item does not keep its text: the batch lasts longer.
-func forEachPortion(ctx context.Context, js jetstream.JetStream, items []Item, apply func([]Item) error) error {
+func forEachPortion(ctx context.Context, js jetstream.JetStream, items []Decoded, apply func([]Decoded) error) error {
 	for len(items) > 0 {
 		portion := items[:portionSize(items)]
 		ready, fetchErr := fetchBodies(ctx, js, portion)
@@ -34,7 +34,7 @@ func forEachPortion(ctx context.Context, js jetstream.JetStream, items []Item, a
 }
 
 // portionSize returns how many of the items, at least one, have claim-checked bodies that fit into memory together.
-func portionSize(items []Item) int {
+func portionSize(items []Decoded) int {
 	var size int64
 	for i, it := range items {
 		if transcript, ok := it.Event.State.(*events.Transcript); ok && transcript.Object != nil {
@@ -48,7 +48,7 @@ func portionSize(items []Item) int {
 }
 
 // dropBodies drops the texts of transcripts that have been applied.
-func dropBodies(items []Item) {
+func dropBodies(items []Decoded) {
 	for _, it := range items {
 		if transcript, ok := it.Event.State.(*events.Transcript); ok {
 			transcript.Text, transcript.Turns = events.Null[string]{}, nil
@@ -58,7 +58,7 @@ func dropBodies(items []Item) {
 
 // fetchBodies fetches the claim-checked transcripts of items. An entry that doesn't exist or doesn't match its claim makes its item a dead
 // letter. If NATS is not healthy, an error is returned; ready is the number of items before the first one that lacks its body.
-func fetchBodies(ctx context.Context, js jetstream.JetStream, items []Item) (ready int, err error) {
+func fetchBodies(ctx context.Context, js jetstream.JetStream, items []Decoded) (ready int, err error) {
 	var transcripts []*events.Transcript
 	var claimed []int // the indexes of their items
 	for i, it := range items {

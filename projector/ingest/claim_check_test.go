@@ -11,7 +11,7 @@ import (
 // A body that an event announces as larger than any that is fetched doesn't overflow the size of a portion.
 func TestPortionSize(t *testing.T) {
 	t.Parallel()
-	items := make([]ingest.Item, 100)
+	items := make([]ingest.Decoded, 100)
 	for i := range items {
 		items[i].Event.State = &events.Transcript{Object: &events.Object{Bytes: math.MaxInt64}}
 	}

@@ -36,7 +36,7 @@ func (l *jump) store(times ...time.Time) {
 }
 
 // items reads all messages above a sequence.
-func (l *jump) items(above uint64, d store.Decisions) []ingest.Item {
+func (l *jump) items(above uint64, d store.Decisions) []ingest.Decoded {
 	l.t.Helper()
 	reader := ingest.Reader{Decisions: d}
 	messages := l.messages(above)

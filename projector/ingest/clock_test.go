@@ -56,7 +56,7 @@ func TestFold_ClockMessages(t *testing.T) {
 	}
 
 	known := ingest.Known{Decisions: store.Decisions{Decisions: fold.Decisions{ClockAdjustments: adjustments}}}
-	withoutClocks := slices.DeleteFunc(items, func(it ingest.Item) bool { return it.Subject == events.ClockSubject })
+	withoutClocks := slices.DeleteFunc(items, func(it ingest.Decoded) bool { return it.Subject == events.ClockSubject })
 	checkClock(t, "a replay", ingest.Fold(new(fold.State), e.applier.Position, withoutClocks, known), 10, 20, 30, 31)
 }
 

@@ -1,4 +1,4 @@
 package ingest
 
 // PortionSize returns how many of the items are applied together.
-func PortionSize(items []Item) int { return portionSize(items) }
+func PortionSize(items []Decoded) int { return portionSize(items) }

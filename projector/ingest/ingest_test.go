@@ -117,7 +117,7 @@ func (e *env) messages(above uint64) []events.StoredMessage {
 }
 
 // apply applies all messages above the position.
-func (e *env) apply() (items []ingest.Item) {
+func (e *env) apply() (items []ingest.Decoded) {
 	e.t.Helper()
 	items = e.applier.Reader.Read(e.messages(e.applier.Position.Sequence))
 	if err := e.applier.Apply(e.t.Context(), items, time.Now()); err != nil {
@@ -385,7 +385,7 @@ func newFolder(from store.Position, decisions store.Decisions) *folder {
 	return &folder{decisions, store.ChangeSet{From: from, To: from, State: new(fold.State), MessageCounts: store.MessageCounts{}}}
 }
 
-func (f *folder) apply(items []ingest.Item) {
+func (f *folder) apply(items []ingest.Decoded) {
 	c := ingest.Fold(f.Changes.State, f.Changes.To, items, ingest.Known{Decisions: f.decisions})
 	f.Changes.To = c.To
 	addCounts(f.Changes.MessageCounts, c.MessageCounts)

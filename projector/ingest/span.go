@@ -13,7 +13,7 @@ const maxLinks = 64
 
 // startSpan starts the span of a commit. It is not a part of the trace of any message, since a commit has many: it is linked to them. end
 // must be called with the commit's error, which the span does not show, because errors of PostgreSQL quote values.
-func (a *Applier) startSpan(ctx context.Context, items []Item) (_ context.Context, end func(error)) {
+func (a *Applier) startSpan(ctx context.Context, items []Decoded) (_ context.Context, end func(error)) {
 	if a.Tracer == nil {
 		return ctx, func(error) {}
 	}
@@ -31,7 +31,7 @@ func (a *Applier) startSpan(ctx context.Context, items []Item) (_ context.Contex
 }
 
 // describe sets the attributes of the messages, and links the span to those that were published under a sampled span.
-func describe(span trace.Span, items []Item) {
+func describe(span trace.Span, items []Decoded) {
 	links := 0
 	for _, it := range items {
 		if links == maxLinks {

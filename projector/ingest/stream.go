@@ -62,15 +62,10 @@ func (s Source) CheckPartitions(registered int) error {
 // CheckLeader refuses an answer about a stream that a server without a leader gave: it can know less than the stream has. It is an error of the
 // moment.
 func CheckLeader(info *jetstream.StreamInfo) error {
-	if !HasLeader(info) {
+	if info.Cluster != nil && info.Cluster.Leader == "" {
 		return fmt.Errorf("stream %s has no leader at the moment", info.Config.Name)
 	}
 	return nil
-}
-
-// HasLeader tells whether a server with a leader has answered about a stream.
-func HasLeader(info *jetstream.StreamInfo) bool {
-	return info.Cluster == nil || info.Cluster.Leader != ""
 }
 
 // CheckPosition compares the stream, as its cached information describes it, with a position. The error is a [StopError] where the

@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"callboard/events"
@@ -119,12 +121,13 @@ func (h *Harness) SetAllowDirect(allow bool) {
 // SetPartitions changes the partition count of the stream. [Harness.WaitUntilCaughtUp] still expects the count of the start.
 func (h *Harness) SetPartitions(count int) {
 	h.Helper()
-	h.updateStream(events.StreamConfig(events.StreamName, count, 1))
+	config := events.StreamConfig(events.StreamName, count, 1)
+	config.Metadata = h.Stream.CachedInfo().Config.Metadata // the stream keeps its identity
+	h.updateStream(config)
 }
 
 func (h *Harness) updateStream(config jetstream.StreamConfig) {
 	h.Helper()
-	config.Metadata = h.Stream.CachedInfo().Config.Metadata // the stream keeps its identity
 	if _, err := h.JetStream.UpdateStream(h.Context(), config); err != nil {
 		h.Fatal(err)
 	}
@@ -164,11 +167,7 @@ func (h *Harness) StartProjector(change ...func(*projector.Config)) (stop func()
 	for _, apply := range change {
 		apply(&config)
 	}
-	p, err := projector.New(config)
-	if err != nil {
-		h.Fatal(err)
-	}
-	end := h.Run(p.Run)
+	end := h.Run(projector.New(config).Run)
 	stop = sync.OnceFunc(func() {
 		end()
 		disconnect()
@@ -272,3 +271,45 @@ func Call(system, id uuid.UUID) *events.Call {
 		Status: "completed", From: events.Some("+14155550123"), To: events.Some("+14155550100"), CreatedAt: events.TimeOf(time.Now()),
 	}
 }
+
+// Connect returns the configuration of a projector with its own connections, which disconnect closes.
+func Connect(tb testing.TB, natsURL, databaseURL string) (config projector.Config, disconnect func()) {
+	tb.Helper()
+	pool, err := pgxpool.New(context.WithoutCancel(tb.Context()), databaseURL+"&search_path=projection")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	nc, err := nats.Connect(natsURL, nats.Timeout(30*time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
+	if err != nil {
+		pool.Close()
+		tb.Fatal(err)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	disconnect = func() {
+		closed := nc.StatusChanged(nats.CLOSED)
+		nc.Close()
+		<-closed
+		pool.Close()
+	}
+	return projector.Config{
+		JetStream: js, Stream: events.StreamName, Database: pool, Clock: 50 * time.Millisecond, Tick: 50 * time.Millisecond, OwnerChecks: 200,
+		Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
+	}, disconnect
+}
+
+// Clock is a projector's clock that a test moves. One that is behind finds the stream's clock ahead. Its zero value is the host's clock. It is
+// safe for concurrent use.
+type Clock struct{ ahead atomic.Int64 }
+
+// Move sets how far the clock is ahead of the host's; less than 0: behind.
+func (c *Clock) Move(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
+
+// Now returns the clock's time.
+func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+// Option makes a projector use the clock.
+func (c *Clock) Option(config *projector.Config) { config.Now = c.Now }

@@ -24,10 +24,9 @@ type builder struct {
 	keep       bool // the replaced generation
 	source     *source
 	live, next schema.Generation
-	lost       lost   // what live positions stand for, and the stream has no longer
-	newHistory bool   // a live position is of another stream
-	crew       *crew  // that fills the next generation
-	end        uint64 // of the stream, when the last round began
+	lost       lost    // what live positions stand for, and the stream has no longer
+	newHistory bool    // a live position is of another stream
+	loader     *loader // of the next generation
 	result     Result
 
 	changed     []uuid.UUID      // phone systems whose reports show other values in the next generation
@@ -39,11 +38,11 @@ func (b *builder) run(ctx context.Context) (err error) {
 	if err := b.plan(ctx); err != nil {
 		return err
 	}
-	if b.crew, err = hire(ctx, b.config, b.source, b.next.Schema(), ingest.Replay{}); err != nil {
+	if b.loader, err = newLoader(ctx, b.config, b.source, b.next.Schema(), ingest.Replay{}); err != nil {
 		return err
 	}
-	defer b.crew.close()
-	b.crew.lost = b.lost
+	defer b.loader.close()
+	b.loader.lost = b.lost
 	for _, step := range []func(context.Context) error{b.load, b.index, b.compare, b.correctAndReplace} {
 		if err := step(ctx); err != nil {
 			return err
@@ -128,78 +127,30 @@ func (b *builder) resumeOrCreate(ctx context.Context, tx pgx.Tx) (err error) {
 	return err
 }
 
-// limits returns how far each partition may be built: to its live position, or to the stream's end where it has none that the stream still holds.
-func (b *builder) limits(live map[int16]store.Position) map[int16]store.Position {
-	limits := make(map[int16]store.Position)
-	for partition := range int16(b.source.partitions) {
-		limit, known := live[partition]
-		_, regressed := b.lost.regressed[partition]
-		if !known || limit.Sequence == 0 || regressed || limit.Stream != b.source.ID {
-			limit = store.Position{Partition: partition, Stream: b.source.ID, Sequence: b.end}
-		}
-		limits[partition] = limit
-	}
-	return limits
-}
-
-const (
-	// maxRounds limits the rounds of [builder.approach].
-	maxRounds = 100
-	// nearEnough is how long the last round takes: a write pause has time for more.
-	nearEnough = maxWritePause / 10
-)
-
 // load builds the generation up to the live one.
 func (b *builder) load(ctx context.Context) error {
 	total, err := b.source.messages(ctx)
 	if err != nil {
 		return err
 	}
-	before, err := countMessages(ctx, b.crew.pool)
+	before, err := countMessages(ctx, b.loader.pool)
 	if err != nil {
 		return err
 	}
 	start := time.Now()
-	b.crew.onCommit = func(messages int64) {
+	b.loader.report(func(messages int64) {
 		b.config.Progress(Progress{Step: StepLoad, Done: before + messages, Total: max(total, before+messages)})
-	}
-	b.crew.onCommit(0)
-	err = b.approach(ctx)
-	b.crew.onCommit = nil
-	b.result.Messages, b.result.Load = b.crew.total(), since(start)
+	})
+	err = b.loader.approach(ctx)
+	b.loader.report(nil)
+	b.result.Messages, b.result.Load = b.loader.total(), since(start)
 	return err
-}
-
-// approach comes close to the live generation, which moves on meanwhile. Each round builds up to the live positions at its start.
-func (b *builder) approach(ctx context.Context) (err error) {
-	var round time.Duration
-	for range maxRounds {
-		began := time.Now()
-		if b.end, err = b.source.end(ctx); err != nil {
-			return err
-		}
-		live, err := livePositions(ctx, b.config)
-		if err != nil {
-			return err
-		}
-		if err := b.crew.reach(ctx, b.limits(live)); err != nil {
-			return err
-		}
-		if round = time.Since(began); round < nearEnough {
-			return nil
-		}
-	}
-	if round < maxWritePause/2 {
-		return nil // a write pause has time for as much as the last round
-	}
-	return fmt.Errorf("after %d rounds the live generation is still ahead, because events arrive faster than a second writer can follow: "+
-		"try again when fewer arrive", maxRounds)
 }
 
 // index creates the indexes that only readers need, and collects statistics for the planner.
 func (b *builder) index(ctx context.Context) error {
 	start := time.Now()
-	err := createIndexes(ctx, b.config, b.next, b.crew.pool)
+	err := createIndexes(ctx, b.config, b.next, b.loader.pool)
 	b.result.Index = since(start)
 	return err
 }
@@ -210,11 +161,11 @@ func (b *builder) compare(ctx context.Context) (err error) {
 		b.result.NewHistory = true
 		return nil
 	}
-	if err := b.approach(ctx); err != nil {
+	if err := b.loader.approach(ctx); err != nil {
 		return err
 	}
 	start := time.Now()
-	c := comparer{config: b.config, crew: b.crew, limits: b.limits, schema: b.next.Schema()}
+	c := comparer{config: b.config, loader: b.loader, schema: b.next.Schema()}
 	if b.result.Comparison, err = c.run(ctx); err != nil {
 		return err
 	}

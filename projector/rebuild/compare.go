@@ -35,12 +35,11 @@ var (
 // maxListed is how many differences of a table are listed.
 const maxListed = 20
 
-// comparer compares the live rows with the rows that a crew has built from the stream. PostgreSQL does it, in one snapshot of both.
+// comparer compares the live rows with the rows that a loader has built from the stream. PostgreSQL does it, in one snapshot of both.
 type comparer struct {
 	config Config
-	crew   *crew
-	limits limiter
-	schema string        // of the rows that the crew has built
+	loader *loader
+	schema string        // of the rows that the loader has built
 	system uuid.NullUUID // whose rows are compared; none: all are
 
 	changed []uuid.UUID // phone systems whose reports show other values than the live ones
@@ -51,13 +50,13 @@ type comparer struct {
 // run takes the snapshot in a write pause, in which both generations reach the same positions, and compares the rows after it.
 func (c *comparer) run(ctx context.Context) (found Comparison, err error) {
 	err = withConn(ctx, c.config.Database, func(conn *pgx.Conn) (err error) {
-		pause, err := pauseWrites(ctx, c.config, c.crew, c.limits, beginWritePause, func(pgx.Tx) error { return c.takeSnapshot(ctx, conn) })
+		pause, err := c.loader.pauseWrites(ctx, beginWritePause, func(pgx.Tx) error { return c.takeSnapshot(ctx, conn) })
 		defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), "rollback") }()
 		if err != nil {
 			return err
 		}
 		c.pause = Seconds(pause.Seconds())
-		c.crew.track()
+		c.loader.track()
 		return c.compare(ctx, conn)
 	})
 	return c.result, err
@@ -284,7 +283,7 @@ func (c *comparer) where(t comparedTable) (condition string, arguments []any) {
 	condition = pgx.Identifier{column}.Sanitize() + " = $1"
 	arguments = []any{schema.UUID(c.system.UUID)}
 	if slices.Contains(t.Columns, "partition") {
-		condition, arguments = condition+" and partition = $2", append(arguments, c.crew.source.partition(c.system.UUID))
+		condition, arguments = condition+" and partition = $2", append(arguments, c.loader.source.partition(c.system.UUID))
 	}
 	return condition, arguments
 }

@@ -55,11 +55,14 @@ func (c Config) complete() Config {
 // liveSchema is the schema of the live generation.
 const liveSchema = "projection"
 
+// spareConnections are for statements beside the workers' ones: locks, the write pause, the snapshot.
+const spareConnections = 8
+
 // pool opens a pool like Database, with additional session settings. It is large enough for the goroutines that hold one connection
 // while they wait for another.
 func (c Config) pool(ctx context.Context, session map[string]string) (*pgxpool.Pool, error) {
 	config := c.Database.Config()
-	config.MaxConns = max(config.MaxConns, int32(2*c.Workers+checkers))
+	config.MaxConns = max(config.MaxConns, int32(2*c.Workers+spareConnections))
 	maps.Copy(config.ConnConfig.RuntimeParams, session)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

@@ -59,7 +59,7 @@ func (b *builder) correct(ctx context.Context, margin time.Duration) error {
 			b.corrections[system] = p.Clock.Watermark + events.Time(margin.Milliseconds())
 		}
 	}
-	return b.crew.correct(ctx, b.corrections)
+	return b.loader.correct(ctx, b.corrections)
 }
 
 // recordCorrections records the corrections that the next generation has, during the write pause of the switch.
@@ -89,7 +89,7 @@ func (b *builder) uncorrected(live map[int16]store.Position) (systems []uuid.UUI
 	if found := b.result.Comparison; !found.Differs() && !found.OtherDefinition {
 		return nil
 	}
-	for _, system := range b.crew.tracked() {
+	for _, system := range b.loader.tracked() {
 		_, corrected := b.corrections[system]
 		if !corrected && live[b.source.partition(system)].Sequence > 0 {
 			systems = append(systems, system)

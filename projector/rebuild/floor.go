@@ -41,7 +41,7 @@ func (b *builder) raiseFloors(ctx context.Context, tx pgx.Tx) error {
 
 	// Up to which sequence projectors have written the notices of each partition. Sequences of messages that the stream has lost say nothing;
 	// the time of the last message says whether the stream has stored others since.
-	var positions floorPositions
+	var positions []store.Position
 	known := make([]int64, 0, len(next))
 	for _, partition := range slices.Sorted(maps.Keys(next)) {
 		to, from := next[partition], live[partition]
@@ -56,10 +56,10 @@ func (b *builder) raiseFloors(ctx context.Context, tx pgx.Tx) error {
 		default:
 			known = append(known, 0)
 		}
-		positions.add(to)
+		positions = append(positions, to)
 	}
 
-	err = tx.QueryRow(ctx, raiseFloorsSQL, append(positions.arguments(), known)...).Scan(&b.result.WithoutNotices)
+	err = tx.QueryRow(ctx, raiseFloorsSQL, append(arguments(positions), known)...).Scan(&b.result.WithoutNotices)
 	if err != nil {
 		return fmt.Errorf("raise the floors of notices: %w", err)
 	}
@@ -74,28 +74,23 @@ func (b *builder) lowerFloors(ctx context.Context, tx pgx.Tx, next map[int16]sto
 	if _, err := tx.Exec(ctx, excludeFanOutsSQL); err != nil {
 		return err
 	}
-	var positions floorPositions
+	var positions []store.Position
 	for _, partition := range slices.Sorted(maps.Keys(b.lost.regressed)) {
 		if p, ok := next[partition]; ok {
-			positions.add(p)
+			positions = append(positions, p)
 		}
 	}
-	_, err := tx.Exec(ctx, lowerFloorsSQL, positions.arguments()...)
+	_, err := tx.Exec(ctx, lowerFloorsSQL, arguments(positions)...)
 	return err
 }
 
-// floorPositions are positions as the parameters of a statement.
-type floorPositions struct {
-	streams    []uuid.UUID
-	partitions []int16
-	sequences  []int64
-}
-
-func (f *floorPositions) add(p store.Position) {
-	f.streams = append(f.streams, p.Stream)
-	f.partitions, f.sequences = append(f.partitions, p.Partition), append(f.sequences, int64(p.Sequence))
-}
-
-func (f *floorPositions) arguments() []any {
-	return []any{f.streams, f.partitions, f.sequences}
+// arguments are positions as the parameters of a statement.
+func arguments(positions []store.Position) []any {
+	var streams []uuid.UUID
+	var partitions []int16
+	var sequences []int64
+	for _, p := range positions {
+		streams, partitions, sequences = append(streams, p.Stream), append(partitions, p.Partition), append(sequences, int64(p.Sequence))
+	}
+	return []any{streams, partitions, sequences}
 }

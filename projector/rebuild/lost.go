@@ -18,18 +18,14 @@ import (
 const dropClockCapSQL = "delete from control.clock_cap where stream = $1 and partition = $2 and first_sequence = $3"
 
 var (
-	//go:embed drop_lost_dead_letters.sql
-	dropLostDeadLettersSQL string
-
 	//go:embed reopen_dead_letters.sql
 	reopenDeadLettersSQL string
 )
 
 // lost is what is on record about messages that the stream has lost. The projector has stopped their partitions, so nothing is added.
 type lost struct {
-	regressed   map[int16]store.Position // live positions of messages that the stream has lost
-	deadLetters []store.MessageID
-	caps        map[int16][]fold.ClockCap
+	regressed map[int16]store.Position // live positions of messages that the stream has lost
+	caps      map[int16][]fold.ClockCap
 }
 
 // findLost finds what the stream has lost of some partitions.
@@ -40,34 +36,24 @@ func findLost(ctx context.Context, s *source, db *store.Store, regressed map[int
 		if err != nil {
 			return l, err
 		}
-		if err := l.add(ctx, s, partition, decisions); err != nil {
+		if l.caps[partition], err = lostCaps(ctx, s, decisions); err != nil {
 			return l, err
 		}
 	}
 	return l, nil
 }
 
-// add adds what the stream has lost of a partition.
-func (l *lost) add(ctx context.Context, s *source, partition int16, d store.Decisions) error {
-	for id := range d.DeadLetters {
-		held, err := holds(ctx, s.Stream, id)
-		if err != nil {
-			return err
-		}
-		if !held {
-			l.deadLetters = append(l.deadLetters, id)
-		}
-	}
-	// Other messages with the sequences of a cap would count as stored too early. A stream loses its end, so a cap whose last message is there is
-	// whole, and so are those before.
+// lostCaps returns the caps of messages that the stream has lost. Other messages with their sequences would count as stored too early. A stream loses
+// its end, so a cap whose last message is there is whole, and so are those before.
+func lostCaps(ctx context.Context, s *source, d store.Decisions) (caps []fold.ClockCap, err error) {
 	for _, c := range slices.Backward(d.ClockCaps.List()) {
 		held, err := holds(ctx, s.Stream, store.MessageID{Sequence: c.Last, StoredAt: c.LastStoredAt})
 		if err != nil || held {
-			return err
+			return caps, err
 		}
-		l.caps[partition] = append(l.caps[partition], c)
+		caps = append(caps, c)
 	}
-	return nil
+	return caps, nil
 }
 
 // holds tells whether a stream still has a message.
@@ -89,17 +75,11 @@ func (l *lost) forget(partition int16, d *store.Decisions) {
 	}
 }
 
-// drop removes what is on record about lost messages. Dead letters whose retries may be lost are open again: another retry of one that was applied is
-// stale.
+// drop removes the lost caps. Dead letters whose messages or retries may be lost are open again: another retry of one that was applied is stale.
 func (l *lost) drop(ctx context.Context, tx pgx.Tx, stream uuid.UUID) error {
 	for partition := range l.regressed {
 		if _, err := tx.Exec(ctx, reopenDeadLettersSQL, stream, partition); err != nil {
 			return fmt.Errorf("reopen the dead letters: %w", err)
-		}
-	}
-	for _, id := range l.deadLetters {
-		if _, err := tx.Exec(ctx, dropLostDeadLettersSQL, stream, int64(id.Sequence), id.StoredAt.Std()); err != nil {
-			return fmt.Errorf("drop the lost dead letters: %w", err)
 		}
 	}
 	for partition, caps := range l.caps {

@@ -15,27 +15,34 @@ import (
 )
 
 const (
-	// maxWritePause is how long a write pause may wait for the crew.
+	// maxWritePause is how long a write pause may wait for the loader.
 	maxWritePause = 10 * time.Second
 	// maxPauseTries is how often a write pause is tried.
 	maxPauseTries = 20
 )
 
-// limiter returns how far each partition may be built, from the live positions.
-type limiter func(live map[int16]store.Position) map[int16]store.Position
-
-// pauseWrites makes commits of the live generation wait by a lock, brings a crew to its positions, and does work, all in one transaction. It returns the
-// length of the pause. Where a projector does not finish its commit in time, or the crew does not catch up, commits go on for an increasing
-// interval before the next attempt.
-func pauseWrites(ctx context.Context, c Config, crew *crew, limits limiter, lock func(context.Context, pgx.Tx) error, work func(pgx.Tx) error) (pause time.Duration, err error) {
-	err = withPauseRetries(ctx, c, func() error {
+// pauseWrites makes commits of the live generation wait by a lock, fills the partitions up to its positions, and does work, all in one transaction. It
+// returns the length of the pause. Where a projector does not finish its commit in time, or the loader does not catch up, commits go on for an
+// increasing interval before the next attempt.
+func (l *loader) pauseWrites(
+	ctx context.Context, lock func(context.Context, pgx.Tx) error, work func(pgx.Tx) error,
+) (pause time.Duration, err error) {
+	err = withPauseRetries(ctx, l.config, func() error {
 		// Most of the messages, and what the stream must be asked, come before the pause.
-		if err := catchUp(ctx, c, crew, limits); err != nil {
+		live, err := livePositions(ctx, l.config)
+		if err != nil {
 			return err
 		}
-		crew.inPause.Store(true)
-		defer crew.inPause.Store(false)
-		return beginDurably(ctx, c.Database, func(tx pgx.Tx) error {
+		if err := l.reach(ctx, live); err != nil {
+			return err
+		}
+		if err := l.source.verifyPositions(ctx, l.positions()); err != nil {
+			return err
+		}
+
+		l.inPause = true
+		defer func() { l.inPause = false }()
+		return beginDurably(ctx, l.config.Database, func(tx pgx.Tx) error {
 			if err := lock(ctx, tx); err != nil {
 				return err
 			}
@@ -47,25 +54,13 @@ func pauseWrites(ctx context.Context, c Config, crew *crew, limits limiter, lock
 			}
 			limited, cancel := context.WithTimeout(ctx, maxWritePause)
 			defer cancel()
-			if err := crew.reach(limited, limits(live)); err != nil {
+			if err := l.reach(limited, live); err != nil {
 				return err
 			}
 			return work(tx)
 		})
 	})
 	return pause, err
-}
-
-// catchUp brings a crew to the live positions. It is an error if the stream has lost messages of which the crew has built.
-func catchUp(ctx context.Context, c Config, crew *crew, limits limiter) error {
-	live, err := livePositions(ctx, c)
-	if err != nil {
-		return err
-	}
-	if err := crew.reach(ctx, limits(live)); err != nil {
-		return err
-	}
-	return crew.source.verifyPositions(ctx, crew.positions())
 }
 
 // withPauseRetries tries a write pause until it succeeds.

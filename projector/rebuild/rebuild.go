@@ -5,8 +5,8 @@
 //	repair:    load one phone system ─> compare ─> replace its rows
 //	rollback:  load ─> correct ─> switch
 //
-// There is one way from a message to a row. Workers like those of a projector build the rows in a schema beside the live one, from the
-// positions that were committed with the rows, so that an interrupted run is continued. They follow the live generation and never overtake it.
+// There is one way from a message to a row. A loader builds the rows in a schema beside the live one, by what a projector uses, too, from the
+// positions that were committed with the rows, so that an interrupted run is continued. It follows the live generation and never overtakes it.
 // PostgreSQL compares the rows of both in one snapshot, which is taken in a pause of the live generation's writes, when both have the same
 // positions. The switch pauses writes once more and renames two schemas.
 package rebuild

@@ -56,12 +56,12 @@ func (r *repairer) checkDefinition(ctx context.Context) error {
 
 func (r *repairer) repair(ctx context.Context) error {
 	var done bool
-	pause, err := pauseWrites(ctx, r.config, r.crew, r.limits, r.fence, func(tx pgx.Tx) error {
+	pause, err := r.loader.pauseWrites(ctx, r.fence, func(tx pgx.Tx) error {
 		err := r.replace(ctx, tx)
 		done = err == nil
 		return err
 	})
-	r.result.Messages, r.result.WritePause = r.crew.total(), Seconds(pause.Seconds())
+	r.result.Messages, r.result.WritePause = r.loader.total(), Seconds(pause.Seconds())
 	return asUnconfirmed(err, done)
 }
 
@@ -88,7 +88,7 @@ func (r *repairer) fence(ctx context.Context, tx pgx.Tx) error {
 
 // replace replaces the rows by those that were built. Where reports show other values then, the calls get a later updatedAt.
 func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
-	if messages := r.crew.unread(); len(messages) > 0 {
+	if messages := r.loader.unread(); len(messages) > 0 {
 		m := messages[0]
 		return fmt.Errorf("message %d (%s): %w: %s", m.Sequence, m.Subject, ErrUnreadable, m.Reason)
 	}

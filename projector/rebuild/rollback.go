@@ -27,11 +27,11 @@ func (b *builder) rollback(ctx context.Context) (err error) {
 		return err
 	}
 
-	if b.crew, err = hire(ctx, b.config, b.source, b.next.Schema(), ingest.Replay{}); err != nil {
+	if b.loader, err = newLoader(ctx, b.config, b.source, b.next.Schema(), ingest.Replay{}); err != nil {
 		return err
 	}
-	defer b.crew.close()
-	b.crew.takeOver = true
+	defer b.loader.close()
+	b.loader.takeOver = true
 	for _, step := range []func(context.Context) error{b.load, b.correctAndReplace} {
 		if err = step(ctx); err != nil {
 			break

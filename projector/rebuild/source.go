@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/errgroup"
 
 	"callboard/events"
 	"callboard/projector"
@@ -87,9 +85,6 @@ func (s *source) verifyPositions(ctx context.Context, positions map[int16]store.
 	return nil
 }
 
-// checkers is how many positions are checked at a time.
-const checkers = 8
-
 // validPositions returns the positions whose messages the stream holds. The others are of another stream, or of messages that it has lost.
 func (s *source) validPositions(ctx context.Context, positions map[int16]store.Position) (map[int16]store.Position, error) {
 	now, err := s.Reopen(ctx, s.js)
@@ -100,25 +95,19 @@ func (s *source) validPositions(ctx context.Context, positions map[int16]store.P
 		return nil, err
 	}
 
-	var mu sync.Mutex
-	valid := make(map[int16]store.Position, len(positions))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(checkers)
+	valid := maps.Clone(positions)
 	for partition, p := range positions {
-		if p.Stream != s.ID {
-			continue
-		}
-		group.Go(func() error {
-			intact, err := now.IntactUpTo(ctx, p)
-			if intact {
-				mu.Lock()
-				defer mu.Unlock()
-				valid[partition] = p
+		intact := p.Stream == s.ID
+		if intact {
+			if intact, err = now.IntactUpTo(ctx, p); err != nil {
+				return nil, err
 			}
-			return err
-		})
+		}
+		if !intact {
+			delete(valid, partition)
+		}
 	}
-	return valid, group.Wait()
+	return valid, nil
 }
 
 // confirmedPositions returns the valid positions. Where the stream has replicas, the others are confirmed as what stops a partition is: the
@@ -144,7 +133,7 @@ func (s *source) checkEnd(ctx context.Context, applied uint64) error {
 		return err
 	}
 	info := now.CachedInfo()
-	if !ingest.HasLeader(info) || info.State.LastSeq >= applied {
+	if ingest.CheckLeader(info) != nil || info.State.LastSeq >= applied {
 		return nil
 	}
 	return fmt.Errorf("stream %s ends at sequence %d, and its messages up to %d were applied before: run the command again",

@@ -23,7 +23,7 @@ var (
 func (b *builder) replace(ctx context.Context) error {
 	b.config.Progress(Progress{Step: StepSwitch})
 	var done bool
-	pause, err := pauseWrites(ctx, b.config, b.crew, b.limits, beginWritePause, func(tx pgx.Tx) error {
+	pause, err := b.loader.pauseWrites(ctx, beginWritePause, func(tx pgx.Tx) error {
 		err := b.switchGenerations(ctx, tx)
 		done = err == nil
 		return err

@@ -3,12 +3,10 @@ package rebuild
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -45,8 +43,6 @@ type movement struct {
 const (
 	// lagInterval is the time between two readings of the lag.
 	lagInterval = time.Second
-	// maxLagTries is how often a reading is tried.
-	maxLagTries = 5
 	// idleAge is the highest age of an idle partition's watermark: a projector advances it every second.
 	idleAge = 2 * time.Second
 	// stalledAfter is how long a watermark that does not move counts.
@@ -93,10 +89,9 @@ func (t *throttle) wait(ctx context.Context) error {
 
 // highest returns the highest lag of the partitions that count.
 func (t *throttle) highest(ctx context.Context) (highest ownedLag, err error) {
-	retries := backoff.WithContext(backoff.WithMaxRetries(backoff.NewConstantBackOff(lagInterval), maxLagTries-1), ctx)
-	lags, err := backoff.RetryWithData(func() ([]ownedLag, error) { return t.read(ctx) }, retries)
+	lags, err := t.read(ctx)
 	if err != nil {
-		return highest, errors.Join(ctx.Err(), fmt.Errorf("lag of the live projection: %w", err))
+		return highest, fmt.Errorf("lag of the live projection: %w", err)
 	}
 	t.readAt = time.Now()
 	for _, lag := range lags {

@@ -21,7 +21,7 @@ func Verify(ctx context.Context, c Config, system uuid.NullUUID) (result Compari
 		return v.build(ctx, func() (err error) {
 			c := v.comparer()
 			result, err = c.run(ctx)
-			result.Unreadable = v.crew.unread()
+			result.Unreadable = v.loader.unread()
 			return err
 		})
 	})
@@ -33,7 +33,7 @@ type verifier struct {
 	config Config
 	system uuid.NullUUID // that is built alone; none: all are
 	source *source
-	crew   *crew
+	loader *loader
 }
 
 // build builds the rows up to the live positions, does work, and drops them.
@@ -58,11 +58,11 @@ func (v *verifier) build(ctx context.Context, work func() error) (err error) {
 	}
 	defer func() { err = errors.Join(err, v.drop(ctx)) }()
 
-	v.crew, err = hire(ctx, v.config, v.source, schema.Verification, ingest.Replay{System: v.system, Discard: true})
+	v.loader, err = newLoader(ctx, v.config, v.source, schema.Verification, ingest.Replay{System: v.system, KeepNoDeadLetters: true})
 	if err != nil {
 		return err
 	}
-	defer v.crew.close()
+	defer v.loader.close()
 	if err := v.load(ctx, live); err != nil {
 		return err
 	}
@@ -78,26 +78,16 @@ func (v *verifier) load(ctx context.Context, live map[int16]store.Position) erro
 	if v.system.Valid {
 		total = 0 // not known: most of the messages are of others
 	}
-	v.crew.onCommit = func(messages int64) { v.config.Progress(Progress{Step: StepLoad, Done: messages, Total: total}) }
-	v.crew.onCommit(0)
-	defer func() { v.crew.onCommit = nil }()
-	if err := v.crew.reach(ctx, v.limits(live)); err != nil {
+	v.loader.report(func(messages int64) { v.config.Progress(Progress{Step: StepLoad, Done: messages, Total: total}) })
+	defer v.loader.report(nil)
+	if err := v.loader.reach(ctx, live); err != nil {
 		return err
 	}
-	return analyze(ctx, v.crew.pool)
-}
-
-// limits are the live positions of the partitions that are built.
-func (v *verifier) limits(live map[int16]store.Position) map[int16]store.Position {
-	if !v.system.Valid {
-		return live
-	}
-	partition := v.source.partition(v.system.UUID)
-	return map[int16]store.Position{partition: live[partition]}
+	return analyze(ctx, v.loader.pool)
 }
 
 func (v *verifier) comparer() *comparer {
-	return &comparer{config: v.config, crew: v.crew, limits: v.limits, schema: schema.Verification, system: v.system}
+	return &comparer{config: v.config, loader: v.loader, schema: schema.Verification, system: v.system}
 }
 
 // drop drops what was built, although ctx may have ended.

@@ -1,7 +1,7 @@
 package status
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 
 	"callboard/events"
@@ -41,34 +41,24 @@ func Total(list []MessageCount) (sum MessageCount) {
 
 // byEntity sums the partitions' counts up, in the order of [events.Entities] with unknown ones last. It returns nil
 // without a position.
-func byEntity(partitions []Partition) []MessageCount {
-	var sums []MessageCount
+func byEntity(partitions []Partition) (list []MessageCount) {
+	sums := make(map[events.Entity]MessageCount)
 	for _, p := range partitions {
-		if p.MessageCounts != nil && sums == nil {
-			sums = []MessageCount{}
+		if p.MessageCounts != nil && list == nil {
+			list = []MessageCount{}
 		}
 		for _, c := range p.MessageCounts {
-			i := slices.IndexFunc(sums, func(sum MessageCount) bool { return sum.Entity == c.Entity })
-			if i < 0 {
-				sums = append(sums, c)
-				continue
-			}
-			sums[i] = sums[i].plus(c)
+			sums[c.Entity] = c.plus(sums[c.Entity])
 		}
 	}
-
-	slices.SortFunc(sums, func(a, b MessageCount) int {
-		return cmp.Or(cmp.Compare(entityOrder(a.Entity), entityOrder(b.Entity)), cmp.Compare(a.Entity, b.Entity))
-	})
-	return sums
-}
-
-func entityOrder(entity events.Entity) int {
-	all := events.Entities()
-	if i := slices.Index(all, entity); i >= 0 {
-		return i
+	known := events.Entities()
+	unknown := slices.DeleteFunc(slices.Sorted(maps.Keys(sums)), func(e events.Entity) bool { return slices.Contains(known, e) })
+	for _, entity := range slices.Concat(known, unknown) {
+		if sum, ok := sums[entity]; ok {
+			list = append(list, sum)
+		}
 	}
-	return len(all)
+	return list
 }
 
 // balanced reports whether there are positions, and all message accounting adds up and agrees with the stream.

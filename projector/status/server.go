@@ -9,8 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"callboard/events"
 )
 
 //go:embed server.sql
@@ -38,35 +36,17 @@ const AuditLogMissing = "AUDIT_LOG_MISSING"
 // lookupTimeout is short: NATS does not answer where the user may not ask.
 const lookupTimeout = 2 * time.Second
 
-// journalProblem returns what is wrong with the stream of key revocations and expiries, or an empty text. It returns
-// no error: the report must not depend on it.
-func journalProblem(ctx context.Context, js jetstream.JetStream) string {
-	err := lookUp(ctx, js, events.KeyStream)
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return KeysJournalMissing + ": stream " + events.KeyStream + " is missing, so revoked keys " +
-			"can work again after a failover of PostgreSQL, and 'callboard keys revoke' fails after it has revoked the key: run 'callboard stream create'"
-	case err != nil:
-		return fmt.Sprintf("stream %s can't be read, so revoked keys can work again after a failover of PostgreSQL: %s", events.KeyStream, err)
-	}
-	return ""
-}
-
-// auditProblem returns what is wrong with the stream of audit entries, or an empty text.
-func auditProblem(ctx context.Context, js jetstream.JetStream) string {
-	err := lookUp(ctx, js, events.AuditStream)
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return AuditLogMissing + ": stream " + events.AuditStream + " is missing, so readers will soon refuse all requests: run 'callboard stream create'"
-	case err != nil:
-		return fmt.Sprintf("stream %s of the audit entries can't be read: %s", events.AuditStream, err)
-	}
-	return ""
-}
-
-func lookUp(ctx context.Context, js jetstream.JetStream, stream string) error {
+// streamProblem returns what is wrong with a stream beside the stream of events, or an empty text. It returns no error: the report must not depend on
+// it. code is the problem of a missing stream, and consequence what follows.
+func streamProblem(ctx context.Context, js jetstream.JetStream, stream, code, consequence string) string {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	_, err := js.Stream(ctx, stream)
-	return err
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return fmt.Sprintf("%s: stream %s is missing, so %s: run 'callboard stream create'", code, stream, consequence)
+	case err != nil:
+		return fmt.Sprintf("stream %s can't be read: %s", stream, err)
+	}
+	return ""
 }

@@ -139,13 +139,13 @@ func (s Source) readStream(ctx context.Context, report *Report, t tables) error 
 
 // measureStream reads the stream's information first, then which partitions are stopped, then the lag of each.
 func (s Source) measureStream(ctx context.Context, report *Report, t tables) error {
-	stream, err := s.stream(ctx)
+	stream, err := ingest.OpenSource(ctx, s.JetStream, s.Stream)
 	if err != nil {
 		return err
 	}
-	report.JournalProblem = journalProblem(ctx, s.JetStream)
-	report.AuditProblem = auditProblem(ctx, s.JetStream)
-	report.Stream = stream.Name()
+	report.JournalProblem = streamProblem(ctx, s.JetStream, events.KeyStream, KeysJournalMissing, "revoked keys can work again after a failover "+
+		"of PostgreSQL, and 'callboard keys revoke' fails after it has revoked the key")
+	report.AuditProblem = streamProblem(ctx, s.JetStream, events.AuditStream, AuditLogMissing, "readers will soon refuse all requests")
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(events.ClockSubject))
 	if err != nil {
 		return err
@@ -161,7 +161,11 @@ func (s Source) measureStream(ctx context.Context, report *Report, t tables) err
 	if err := s.addStops(ctx, report, stream, t.positions); err != nil {
 		return err
 	}
-	if err := s.addNodes(ctx, report); err != nil {
+	nodes, err := readNodes(ctx, s.Pool, count)
+	for i := range report.Partitions {
+		report.Partitions[i].Node = nodes[i]
+	}
+	if err != nil {
 		return err
 	}
 	if err := report.readClock(ctx, s.JetStream, info); err != nil {
@@ -172,9 +176,13 @@ func (s Source) measureStream(ctx context.Context, report *Report, t tables) err
 
 // addStops adds why partitions are stopped. A partition that can't be checked hides no other one.
 func (s Source) addStops(ctx context.Context, report *Report, stream ingest.Source, positions map[int]position) error {
-	registered, err := s.registeredPartitions(ctx, stream)
-	if err != nil {
-		return err
+	// A database that is not migrated has no number of partitions, and neither has one that no projector has used.
+	registered := 0
+	if report.Migrated {
+		var err error
+		if registered, err = store.RegisteredPartitions(ctx, s.Pool, stream.ID); err != nil {
+			return err
+		}
 	}
 
 	var failed error
@@ -191,28 +199,6 @@ func (s Source) addStops(ctx context.Context, report *Report, stream ingest.Sour
 		failed = cmp.Or(failed, err)
 	}
 	return failed
-}
-
-// addNodes adds the servers of the partitions' rows.
-func (s Source) addNodes(ctx context.Context, report *Report) error {
-	nodes, err := readNodes(ctx, s.Pool, len(report.Partitions))
-	for i := range report.Partitions {
-		report.Partitions[i].Node = nodes[i]
-	}
-	return err
-}
-
-func (s Source) stream(ctx context.Context) (ingest.Source, error) {
-	return ingest.OpenSource(ctx, s.JetStream, s.Stream)
-}
-
-// registeredPartitions returns the number of partitions that the stream had when a projector first read it. It is 0
-// if no projector has, and in a database that is not migrated.
-func (s Source) registeredPartitions(ctx context.Context, stream ingest.Source) (int, error) {
-	if err := schema.CheckMigrated(ctx, s.Pool); errors.Is(err, schema.ErrNotMigrated) {
-		return 0, nil
-	}
-	return store.RegisteredPartitions(ctx, s.Pool, stream.ID)
 }
 
 // tables are what the tables say of partitions.

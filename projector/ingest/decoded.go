@@ -12,8 +12,8 @@ import (
 	"callboard/projector/store"
 )
 
-// Item is a message: an event, or the reason why it can't be applied.
-type Item struct {
+// Decoded is a message that was decoded: an event, or the reason why it can't be applied.
+type Decoded struct {
 	events.StoredMessage
 	Event  events.Event
 	Reason string // of a dead letter; empty: the event can be applied
@@ -32,10 +32,10 @@ type Reader struct {
 }
 
 // Read decodes messages.
-func (r *Reader) Read(messages []events.StoredMessage) []Item {
-	items := make([]Item, 0, len(messages))
+func (r *Reader) Read(messages []events.StoredMessage) []Decoded {
+	items := make([]Decoded, 0, len(messages))
 	for _, m := range messages {
-		it := Item{StoredMessage: m}
+		it := Decoded{StoredMessage: m}
 		if it.Subject == events.ClockSubject {
 			it.clock = true
 			items = append(items, it)
@@ -57,7 +57,7 @@ func (r *Reader) Read(messages []events.StoredMessage) []Item {
 }
 
 // decode decodes the event, unless the item was a dead letter at the first application.
-func (r *Reader) decode(it Item) Item {
+func (r *Reader) decode(it Decoded) Decoded {
 	if it.Reason != "" {
 		return it
 	}
@@ -69,14 +69,14 @@ func (r *Reader) decode(it Item) Item {
 }
 
 // message is the item as the fold sees it.
-func (it Item) message() fold.Message {
+func (it Decoded) message() fold.Message {
 	return fold.Message{
 		Sequence: it.Sequence, StoredAt: events.TimeOf(it.StoredAt), Event: it.Event, Reason: it.Reason, Clock: it.clock, NotBuilt: it.notBuilt,
 	}
 }
 
 // eventsOf returns the events of the items that have one.
-func eventsOf(items []Item) []events.Event {
+func eventsOf(items []Decoded) []events.Event {
 	list := make([]events.Event, 0, len(items))
 	for _, it := range items {
 		if it.Reason == "" && !it.clock && !it.notBuilt {
@@ -87,7 +87,7 @@ func eventsOf(items []Item) []events.Event {
 }
 
 // DeadLetter returns the item as a dead letter.
-func (it Item) DeadLetter(reason string) store.DeadLetter {
+func (it Decoded) DeadLetter(reason string) store.DeadLetter {
 	return store.DeadLetter{
 		Sequence: it.Sequence,
 		Subject:  printable(it.Subject),
@@ -99,7 +99,7 @@ func (it Item) DeadLetter(reason string) store.DeadLetter {
 }
 
 // retryCandidates returns what the items that name a dead letter claim.
-func retryCandidates(items []Item) (claims []store.RetryCandidate) {
+func retryCandidates(items []Decoded) (claims []store.RetryCandidate) {
 	for _, it := range items {
 		if it.retryOf != (store.MessageID{}) {
 			claims = append(claims, store.RetryCandidate{
@@ -110,7 +110,7 @@ func retryCandidates(items []Item) (claims []store.RetryCandidate) {
 	return claims
 }
 
-func (it Item) retry(outcome fold.Outcome, reason string) store.Retry {
+func (it Decoded) retry(outcome fold.Outcome, reason string) store.Retry {
 	if outcome == fold.Conflicting {
 		outcome = fold.Stale // a dead letter is resolved as stale
 	}
@@ -119,7 +119,7 @@ func (it Item) retry(outcome fold.Outcome, reason string) store.Retry {
 	}
 }
 
-func (it Item) notice(n fold.Notice) store.Notice {
+func (it Decoded) notice(n fold.Notice) store.Notice {
 	return store.Notice{Sequence: it.Sequence, StoredAt: it.StoredAt, TraceParent: it.TraceParent(), Notice: n}
 }
 
