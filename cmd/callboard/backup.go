@@ -45,17 +45,11 @@ func (c *backupCommand) Run(ctx context.Context, streams run.Streams) error {
 	return c.print(streams.Out, written, backupLines(written)...)
 }
 
-// writtenKeys is the JSON of a list of keys.
-type writtenKeys struct {
-	Path string `json:"path"`
-	Keys int    `json:"keys"`
-}
-
 // writeKeys replaces the list of keys in the folder of all backups. It is the old or the new one at every moment.
 func (c *backupCommand) writeKeys(ctx context.Context, streams run.Streams) error {
 	display := newProgress(streams.Err)
 	defer display.Close()
-	written := writtenKeys{Path: filepath.Join(c.Dir, "keys.json")}
+	path, count := filepath.Join(c.Dir, "keys.json"), 0
 	err := withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		keys, err := keyRegistry(pool).List(ctx)
 		if err != nil {
@@ -63,7 +57,7 @@ func (c *backupCommand) writeKeys(ctx context.Context, streams run.Streams) erro
 		}
 
 		// A partial file is one that an earlier run may have left.
-		written.Keys = len(keys)
+		count = len(keys)
 		if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 			return err
 		}
@@ -74,13 +68,13 @@ func (c *backupCommand) writeKeys(ctx context.Context, streams run.Streams) erro
 		if err != nil {
 			return err
 		}
-		return errors.Join(os.Rename(filepath.Join(c.Dir, partial), written.Path), syncDir(c.Dir))
+		return errors.Join(os.Rename(filepath.Join(c.Dir, partial), path), syncDir(c.Dir))
 	})
 	if err != nil {
 		return err
 	}
 
-	return c.print(streams.Out, written, fmt.Sprintf("%s: %d keys.", written.Path, written.Keys))
+	return c.print(streams.Out, map[string]any{"path": path, "keys": count}, fmt.Sprintf("%s: %d keys.", path, count))
 }
 
 func backupLines(b writtenBackup) []string {

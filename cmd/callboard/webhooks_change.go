@@ -138,12 +138,6 @@ type webhooksDeliveriesCommand struct {
 	Postgres setting.Postgres `embed:""`
 }
 
-// deliveryList is the JSON of a list of deliveries.
-type deliveryList struct {
-	Deliveries []registry.Delivery `json:"deliveries"`
-	More       bool                `json:"more"`
-}
-
 // Run lists deliveries. The note that the list was cut goes to standard error, since a program may read the list.
 func (c *webhooksDeliveriesCommand) Run(ctx context.Context, streams run.Streams) error {
 	query := registry.Query{
@@ -158,7 +152,7 @@ func (c *webhooksDeliveriesCommand) Run(ctx context.Context, streams run.Streams
 		if more {
 			fmt.Fprintf(streams.Err, "Only the newest %d are listed. Use --limit to list more.\n", c.Limit)
 		}
-		return c.print(streams.Out, deliveryList{deliveries, more}, deliveriesLines(deliveries)...)
+		return c.print(streams.Out, map[string]any{"deliveries": deliveries, "more": more}, deliveriesLines(deliveries)...)
 	})
 }
 

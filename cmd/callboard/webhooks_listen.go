@@ -142,14 +142,12 @@ func (h *hookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (r received) line() string {
-	parts := []string{instant(r.At)}
+	state := "unverified"
 	switch {
 	case r.Refused != "":
-		parts = append(parts, "refused ("+printable(r.Refused)+")")
+		state = "refused (" + printable(r.Refused) + ")"
 	case r.Verified:
-		parts = append(parts, "verified")
-	default:
-		parts = append(parts, "unverified")
+		state = "verified"
 	}
-	return strings.Join(append(parts, printable(r.ID), printable(string(r.Event))), " ")
+	return strings.Join([]string{instant(r.At), state, printable(r.ID), printable(string(r.Event))}, " ")
 }
