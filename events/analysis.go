@@ -9,8 +9,8 @@ type Analysis struct {
 	Version           int64               `json:"version"`
 	CallID            uuid.UUID           `json:"callId"`
 	CallSid           string              `json:"callSid" is:"callSid"`
-	Status            string              `json:"status" is:"pending|processing|completed|failed"` // pending, processing, completed, failed
-	OverallScore      Null[int64]         `json:"overallScore" is:"0..100"`                        // 0 to 100
+	Status            string              `json:"status" is:"pending|processing|completed|failed"`
+	OverallScore      Null[int64]         `json:"overallScore" is:"0..100"`
 	AnalyzedAt        Null[Time]          `json:"analyzedAt"`
 	CreatedAt         Time                `json:"createdAt"`
 	CoachingTips      []string            `json:"coachingTips" is:"any text"`
@@ -34,8 +34,8 @@ type Sentiment struct {
 
 // RepresentativeRole is what an analysis found about the person who handled the call.
 type RepresentativeRole struct {
-	State      string          `json:"state" is:"identified|unknown|not_analyzed"` // identified, unknown, not_analyzed
-	ID         Null[uuid.UUID] `json:"id"`                                         // required when identified
+	State      string          `json:"state" is:"identified|unknown|not_analyzed"`
+	ID         Null[uuid.UUID] `json:"id"` // required when identified
 	Confidence Null[float64]   `json:"confidence"`
 	Source     Null[string]    `json:"source"`
 }

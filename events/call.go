@@ -13,8 +13,8 @@ type Call struct {
 	Version               int64           `json:"version"`
 	CallSid               string          `json:"callSid" is:"callSid"` // CA...
 	ParentCallSid         Null[string]    `json:"parentCallSid" is:"callSid"`
-	Direction             string          `json:"direction" is:"inbound|outbound|internal"` // inbound, outbound, internal
-	Status                string          `json:"status" is:"name"`                         // completed, no-answer, busy, failed, canceled; others pass through
+	Direction             string          `json:"direction" is:"inbound|outbound|internal"`
+	Status                string          `json:"status" is:"name"` // completed, no-answer, busy, failed, canceled; others pass through
 	Outcome               Null[string]    `json:"outcome"`
 	From                  Null[string]    `json:"from"` // null: withheld; lists show ""
 	FromDisplay           Null[string]    `json:"fromDisplay"`
@@ -27,7 +27,7 @@ type Call struct {
 	CreatedAt             Time            `json:"createdAt"`
 	StartTime             Null[Time]      `json:"startTime"`
 	EndTime               Null[Time]      `json:"endTime"`
-	Duration              Null[int64]     `json:"duration" is:"seconds"` // seconds
+	Duration              Null[int64]     `json:"duration" is:"seconds"`
 	CallGroupID           Null[uuid.UUID] `json:"callGroupId"`
 	AnsweredByExtensionID Null[uuid.UUID] `json:"answeredByExtensionId"`
 	FromExtensionID       Null[uuid.UUID] `json:"fromExtensionId"`
@@ -35,7 +35,7 @@ type Call struct {
 	RouteSummary          Null[string]    `json:"routeSummary" is:"routeSummary"`
 	CallOutcomeCode       Null[string]    `json:"callOutcomeCode"`
 	IsConverted           bool            `json:"isConverted"`
-	ConversionValue       Null[string]    `json:"conversionValue" is:"decimal"` // decimal
+	ConversionValue       Null[string]    `json:"conversionValue" is:"decimal"`
 	OutcomeSource         Null[string]    `json:"outcomeSource"`
 	IsEdited              bool            `json:"isEdited"`
 	Tags                  []Tag           `json:"tags"` // as they were when they were applied
@@ -81,7 +81,7 @@ type Voicemail struct {
 	CallSid       string          `json:"callSid" is:"callSid"`
 	From          Null[string]    `json:"from"`
 	FromName      Null[string]    `json:"fromName"`
-	Duration      int64           `json:"duration" is:"seconds"` // seconds
+	Duration      int64           `json:"duration" is:"seconds"`
 	ExtensionID   Null[uuid.UUID] `json:"extensionId"`
 	CallGroupID   Null[uuid.UUID] `json:"callGroupId"`
 	Listened      bool            `json:"listened"`

@@ -55,7 +55,7 @@ type Transcript struct {
 	CallID        Null[uuid.UUID] `json:"callId"`      // exactly one of CallID
 	VoicemailID   Null[uuid.UUID] `json:"voicemailId"` // and VoicemailID
 	Version       int64           `json:"version"`
-	Status        string          `json:"status" is:"queued|running|completed|failed|skipped|removed"` // queued, running, completed, failed, skipped, removed
+	Status        string          `json:"status" is:"queued|running|completed|failed|skipped|removed"`
 	Text          Null[string]    `json:"text,omitzero" is:"-"`
 	Turns         []Turn          `json:"turns,omitzero" is:"-"`
 	Object        *Object         `json:"object,omitzero"` // the claim check that replaces Text and Turns
@@ -186,7 +186,7 @@ type Recording struct {
 	CallID          Null[uuid.UUID] `json:"callId"`      // exactly one of CallID
 	VoicemailID     Null[uuid.UUID] `json:"voicemailId"` // and VoicemailID
 	Version         int64           `json:"version"`
-	Status          string          `json:"status" is:"processing|ready|unavailable"` // processing, ready, unavailable
+	Status          string          `json:"status" is:"processing|ready|unavailable"`
 	DurationSeconds Null[int64]     `json:"durationSeconds" is:"seconds"`
 	CreatedAt       Time            `json:"createdAt"`
 	Audio           *Audio          `json:"audio"` // required when ready

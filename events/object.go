@@ -5,9 +5,11 @@ import (
 	"strings"
 )
 
-// object reads the members of one JSON object by name and adds their problems.
+// object reads the members of one JSON object by name and adds their problems. Callers mostly read members in the order of
+// the message, so a search starts after the last member found.
 type object struct {
 	members  []member
+	next     int
 	problems *problems
 
 	// The position of the object. Its JSON pointer is written only if there is a problem.
@@ -46,11 +48,14 @@ func (o *object) elementProblem(name string, i int, detail string) {
 
 // find returns a member and the members within it, or nil.
 func (o *object) find(name string) []member {
-	at := indexOf(o.members, name)
-	if at < 0 {
+	at := indexOf(o.members[o.next:], name)
+	if at >= 0 {
+		at += o.next
+	} else if at = indexOf(o.members[:o.next], name); at < 0 {
 		return nil
 	}
-	return o.members[at : at+1+int(o.members[at].span)]
+	o.next = at + 1 + int(o.members[at].span)
+	return o.members[at:o.next]
 }
 
 // findValue returns a member that is not null and the members within it, or nil.

@@ -91,8 +91,8 @@ type PhoneNumber struct {
 	Status        string       `json:"status"`
 	CreatedAt     Time         `json:"createdAt"`
 	UpdatedAt     Time         `json:"updatedAt"`
-	Origin        string       `json:"origin" is:"managed|carrier_hosted"` // managed, carrier_hosted
-	Country       Null[string] `json:"country" is:"country"`               // ISO 3166-1 alpha-2
+	Origin        string       `json:"origin" is:"managed|carrier_hosted"`
+	Country       Null[string] `json:"country" is:"country"` // ISO 3166-1 alpha-2
 	IsPrimary     bool         `json:"isPrimary"`
 }
 
@@ -114,8 +114,8 @@ type AgentConfig struct {
 	PhoneSystemID uuid.UUID   `json:"phoneSystemId"`
 	Version       int64       `json:"version"`
 	Name          string      `json:"name"`
-	AgentNumber   Null[int64] `json:"agentNumber" is:"1..9"`                               // 1 to 9
-	Status        string      `json:"status" is:"active|inactive|paused|archived|testing"` // active, inactive, paused, archived, testing
+	AgentNumber   Null[int64] `json:"agentNumber" is:"1..9"`
+	Status        string      `json:"status" is:"active|inactive|paused|archived|testing"`
 	CreatedAt     Time        `json:"createdAt"`
 	UpdatedAt     Time        `json:"updatedAt"`
 }
