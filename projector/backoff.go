@@ -10,7 +10,8 @@ import (
 // MaxInterval is the longest interval between two attempts.
 const MaxInterval = 10 * time.Second
 
-// BackOff yields exponential intervals with jitter, from a tenth of a second up to [MaxInterval]. It is for one goroutine.
+// BackOff yields exponential intervals with jitter, from a tenth of a second up to [MaxInterval]. It is for one
+// goroutine.
 type BackOff struct {
 	exponential *backoff.ExponentialBackOff
 }
@@ -23,8 +24,8 @@ func NewBackOff() BackOff {
 		backoff.WithMaxElapsedTime(0))}
 }
 
-// Next returns the interval after an attempt that ran for some time. An attempt that ran longer than [MaxInterval] counts as a success:
-// the intervals start from the shortest again.
+// Next returns the interval after an attempt that ran for some time. An attempt that ran longer than [MaxInterval]
+// counts as a success: the intervals start from the shortest again.
 func (b BackOff) Next(ran time.Duration) time.Duration {
 	if ran > MaxInterval {
 		b.exponential.Reset()

@@ -12,8 +12,8 @@ import (
 // checkTicks is the interval at which the stream is compared with the positions: 5 s.
 const checkTicks = 10
 
-// checkStream compares the stream with the positions until ctx ends: it may have lost messages that were applied. A check that fails is repeated: it
-// proves nothing about the stream.
+// checkStream compares the stream with the positions until ctx ends: it may have lost messages that were applied. A
+// check that fails is repeated: it proves nothing about the stream.
 func (s *supervisor) checkStream(ctx context.Context) {
 	every(ctx, checkTicks*s.projector.config.Tick, func(ctx context.Context) {
 		workers := s.active()
@@ -26,7 +26,8 @@ func (s *supervisor) checkStream(ctx context.Context) {
 	})
 }
 
-// check fails the workers whose position doesn't fit the stream. Partitions without messages have the same last message: one request is enough for all.
+// check fails the workers whose position doesn't fit the stream. Partitions without messages have the same last
+// message: one request is enough for all.
 func (s *supervisor) check(ctx context.Context, workers []*worker) error {
 	// A position that is read later could be above what the answer says about the stream.
 	seen := make(map[*worker]store.Position)

@@ -36,8 +36,9 @@ func (w *worker) openPosition(ctx context.Context) error {
 	})
 }
 
-// withApplyTimeout limits the time of statements: a host can disappear without closing the connection. Requests to NATS don't belong in
-// work. One that is lost while a server restarts ends after five seconds, but only if its context has no deadline.
+// withApplyTimeout limits the time of statements: a host can disappear without closing the connection. Requests to NATS
+// don't belong in work. One that is lost while a server restarts ends after five seconds, but only if its context has
+// no deadline.
 func withApplyTimeout(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
 	defer cancel()

@@ -13,10 +13,11 @@ import (
 const (
 	// publishTimeout limits the publication of a clock message.
 	publishTimeout = 2 * time.Second
-	// maxUndelivered is how long a clock message may wait for its delivery until another one is published. In a backlog one is enough; but the
-	// stream can have lost it.
+	// maxUndelivered is how long a clock message may wait for its delivery until another one is published. In a backlog
+	// one is enough; but the stream can have lost it.
 	maxUndelivered = 10 * time.Second
-	// stallTicks is how long the consumer may withhold a clock message that is stored: 10 s. Consumers can stall without an error.
+	// stallTicks is how long the consumer may withhold a clock message that is stored: 10 s. Consumers can stall
+	// without an error.
 	stallTicks = 20
 )
 

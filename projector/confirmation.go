@@ -3,13 +3,14 @@ package projector
 import "time"
 
 const (
-	// A contradiction is confirmed when it was found minConfirmations times, over minConfirmTime. A leader that lost its majority answers for up
-	// to 20 s, and lacks the newest messages of the stream.
+	// A contradiction is confirmed when it was found minConfirmations times, over minConfirmTime. A leader that lost
+	// its majority answers for up to 20 s, and lacks the newest messages of the stream.
 	minConfirmTime   = 30 * time.Second
 	minConfirmations = 3
 	// ConfirmInterval is how long after a contradiction to look again. Nothing is applied meanwhile.
 	ConfirmInterval = 2 * time.Second
-	// maxConfirmGap is the longest time between two looks that find the same: after more, there may have been none between them.
+	// maxConfirmGap is the longest time between two looks that find the same: after more, there may have been none
+	// between them.
 	maxConfirmGap = 3 * MaxInterval
 )
 

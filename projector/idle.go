@@ -11,8 +11,9 @@ import (
 	"callboard/projector/store"
 )
 
-// moveIdle moves the positions and the watermarks of the partitions for which only clock messages wait, until ctx ends. One transaction moves all
-// partitions. Where there are nodes, each partition has its own: a node that does not answer delays no others.
+// moveIdle moves the positions and the watermarks of the partitions for which only clock messages wait, until ctx ends.
+// One transaction moves all partitions. Where there are nodes, each partition has its own: a node that does not answer
+// delays no others.
 func (s *supervisor) moveIdle(ctx context.Context) {
 	var moves sync.WaitGroup
 	defer moves.Wait()
@@ -42,7 +43,8 @@ func (s *supervisor) moveIdle(ctx context.Context) {
 	}
 }
 
-// advance moves the partitions for which only clock messages wait, in one transaction. Workers that begin a batch wait until it has ended.
+// advance moves the partitions for which only clock messages wait, in one transaction. Workers that begin a batch wait
+// until it has ended.
 func (s *supervisor) advance(ctx context.Context, db *store.Store, workers ...*worker) {
 	var moves []store.Move
 	now := s.projector.config.Now()
@@ -104,8 +106,8 @@ func (w *worker) planMove(now time.Time) (move store.Move, clock feed.Clock, ok 
 	return store.Move{From: from, To: to}, clock, true
 }
 
-// atClock returns a position as it is after clock messages. The clock of a NATS server can jump, and a watermark that is too low is still
-// true.
+// atClock returns a position as it is after clock messages. The clock of a NATS server can jump, and a watermark that
+// is too low is still true.
 func atClock(p store.Position, c feed.Clock, now time.Time) store.Position {
 	p.Sequence, p.LastMessage, p.LastMessageAt = c.Sequence, c.Sequence, c.StoredAt
 	p.Clock.RaiseWatermark(fold.PlausibleTime(c.Latest, events.TimeOf(now)))

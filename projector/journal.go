@@ -8,12 +8,12 @@ import (
 	"callboard/projector/store"
 )
 
-// journalInterval is the interval at which the journal is read. Once would do for the database. But a NATS server that lags, or that does not
-// know yet that it leads no more, may not have had the newest entries.
+// journalInterval is the interval at which the journal is read. Once would do for the database. But a NATS server that
+// lags, or that does not know yet that it leads no more, may not have had the newest entries.
 const journalInterval = 30 * time.Second
 
-// journalActor applies key revocations and expiries again that the database has lost. A failover breaks the session's connection, so each
-// session begins with it.
+// journalActor applies key revocations and expiries again that the database has lost. A failover breaks the session's
+// connection, so each session begins with it.
 type journalActor struct {
 	projector *Projector
 	reader    events.KeyEndReader

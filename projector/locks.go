@@ -11,7 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// LockClass is the first key of the advisory locks. The view control.partition_owner names the same number. The second key is a partition.
+// LockClass is the first key of the advisory locks. The view control.partition_owner names the same number. The second
+// key is a partition.
 const LockClass = 0x63616c6c
 
 const (
@@ -33,11 +34,11 @@ var (
 	terminateOwnerSQL string
 )
 
-// Locks are the advisory locks that one database connection holds. They share work among processes and don't protect it: an owner
-// that is frozen can act after its locks are gone.
+// Locks are the advisory locks that one database connection holds. They share work among processes and don't protect
+// it: an owner that is frozen can act after its locks are gone.
 //
-// A statement fails when the connection breaks, after [lockTimeout], and [stopTimeout] after the context has ended: the workers have ended before the
-// locks are released. For one goroutine.
+// A statement fails when the connection breaks, after [lockTimeout], and [stopTimeout] after the context has ended: the
+// workers have ended before the locks are released. For one goroutine.
 type Locks struct {
 	conn   *pgx.Conn
 	owners map[int32]*lastStatement
@@ -70,8 +71,8 @@ func NewLocks(ctx context.Context, pool *pgxpool.Pool) (*Locks, error) {
 	return &Locks{conn: conn, owners: make(map[int32]*lastStatement)}, nil
 }
 
-// TryLock locks those of the keys that no other session has locked, and returns them. With no key it only proves that the
-// connection, and with it every lock, is still there.
+// TryLock locks those of the keys that no other session has locked, and returns them. With no key it only proves that
+// the connection, and with it every lock, is still there.
 func (l *Locks) TryLock(ctx context.Context, keys []int) (locked []int, err error) {
 	err = l.do(ctx, func(ctx context.Context) (err error) {
 		rows, _ := l.conn.Query(ctx, lockKeysSQL, LockClass, keys)
@@ -96,9 +97,9 @@ func (l *Locks) Unlock(ctx context.Context, key int) error {
 	return nil
 }
 
-// TerminateUnresponsive checks the sessions of other owners, and terminates each that has sent no statement for a number of checks. A
-// process that is frozen, or whose host has disappeared, keeps its session and its locks. The time between the checks doesn't count: while
-// the server answers no connection, no owner can send a statement.
+// TerminateUnresponsive checks the sessions of other owners, and terminates each that has sent no statement for a
+// number of checks. A process that is frozen, or whose host has disappeared, keeps its session and its locks. The time
+// between the checks doesn't count: while the server answers no connection, no owner can send a statement.
 func (l *Locks) TerminateUnresponsive(ctx context.Context, checks int) (terminated []Session, err error) {
 	err = l.do(ctx, func(ctx context.Context) error {
 		silent, err := l.findSilent(ctx, checks)

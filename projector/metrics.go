@@ -29,7 +29,8 @@ type metrics struct {
 
 	firstSequence prometheus.Gauge // of the stream; 0 until it has been read
 
-	// Of the database. They have no value until it has been read: after a restart, a 0 would look as if all dead letters were new.
+	// Of the database. They have no value until it has been read: after a restart, a 0 would look as if all dead
+	// letters were new.
 	openDeadLetters *prometheus.GaugeVec // no labels
 	generation      *prometheus.GaugeVec // no labels
 }
@@ -75,8 +76,8 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 
 func (m *metrics) started(partition int) { m.owned.WithLabelValues(label(partition)).Set(1) }
 
-// resumed removes the reason why the partition was stopped. A stopped partition is started again and again, so a start alone says nothing:
-// either its position is claimed here, or another projector owns it.
+// resumed removes the reason why the partition was stopped. A stopped partition is started again and again, so a start
+// alone says nothing: either its position is claimed here, or another projector owns it.
 func (m *metrics) resumed(partition int) {
 	m.stopped.DeletePartialMatch(prometheus.Labels{"partition": label(partition)})
 }

@@ -9,8 +9,9 @@ import (
 	"callboard/events"
 )
 
-// Values that need a request are read in the background, so that collecting the metrics never waits for NATS or PostgreSQL. Values that
-// can't be read stay as they are: what they depend on is then reported by the loop that needs it, too.
+// Values that need a request are read in the background, so that collecting the metrics never waits for NATS or
+// PostgreSQL. Values that can't be read stay as they are: what they depend on is then reported by the loop that needs
+// it, too.
 const (
 	// pendingTicks is the interval of a partition's pending messages: 5 s.
 	pendingTicks = 10
@@ -48,9 +49,9 @@ func (p *Projector) observeDatabase(ctx context.Context) {
 	})
 }
 
-// observePending reports the pending messages of the partitions until ctx ends, one partition after another: for each count the server creates a
-// consumer, and many at once would delay the requests with which partitions start. The workers can't count by themselves: they are busy with a batch
-// just when the number matters.
+// observePending reports the pending messages of the partitions until ctx ends, one partition after another: for each
+// count the server creates a consumer, and many at once would delay the requests with which partitions start. The
+// workers can't count by themselves: they are busy with a batch just when the number matters.
 func (s *supervisor) observePending(ctx context.Context) {
 	every(ctx, pendingTicks*s.projector.config.Tick, func(ctx context.Context) {
 		for _, w := range s.active() {
@@ -71,8 +72,8 @@ func (s *supervisor) observe(ctx context.Context, w *worker) {
 	s.ifActive(w, func() { s.projector.metrics.pending.WithLabelValues(label(w.partition)).Set(float64(pending)) })
 }
 
-// countPending counts the partition's messages above the position: the server tells a new consumer how many there are. Its requests have the
-// client's timeout.
+// countPending counts the partition's messages above the position: the server tells a new consumer how many there are.
+// Its requests have the client's timeout.
 func (w *worker) countPending(ctx context.Context) (uint64, error) {
 	consumer, err := w.source.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		FilterSubject:     events.PartitionFilter(w.partition),

@@ -50,7 +50,8 @@ type Projector struct {
 	batches chan struct{} // has a value for each batch that is read and committed now, of all partitions: one for each connection at most
 }
 
-// New returns a projector that has not started. It registers its metrics with config.Metrics, and panics if they are registered already.
+// New returns a projector that has not started. It registers its metrics with config.Metrics, and panics if they are
+// registered already.
 func New(config Config) *Projector {
 	config.BatchSize = cmp.Or(config.BatchSize, 2000)
 	config.Tick = cmp.Or(config.Tick, 500*time.Millisecond)
@@ -75,8 +76,8 @@ func (p *Projector) Ready() error {
 	return errors.New("the projector starts")
 }
 
-// Run owns the partitions that no other projector owns, until ctx ends; then it finishes its transactions and returns nil.
-// It logs and retries whatever fails.
+// Run owns the partitions that no other projector owns, until ctx ends; then it finishes its transactions and returns
+// nil. It logs and retries whatever fails.
 func (p *Projector) Run(ctx context.Context) error {
 	var observing sync.WaitGroup
 	observing.Go(func() { p.observeDatabase(ctx) })
@@ -95,7 +96,8 @@ func (p *Projector) Run(ctx context.Context) error {
 	}
 }
 
-// lockTicks is how many ticks apart an owner of all its partitions queries its locks, to tell others that it lives: 2 s.
+// lockTicks is how many ticks apart an owner of all its partitions queries its locks, to tell others that it lives: 2
+// s.
 const lockTicks = 4
 
 // session owns partitions by the locks of one database connection, for as long as that lasts.
@@ -173,7 +175,8 @@ func (p *Projector) holdPartitions(ctx context.Context, locks *Locks, supervisor
 	}
 }
 
-// acquirePartitions locks the partitions that are free, and starts their workers. It tells whether no other projector owns any.
+// acquirePartitions locks the partitions that are free, and starts their workers. It tells whether no other projector
+// owns any.
 func (p *Projector) acquirePartitions(ctx context.Context, locks *Locks, supervisor *supervisor) (complete bool, err error) {
 	startable := supervisor.startable()
 	locked, err := locks.TryLock(ctx, startable)
@@ -194,7 +197,8 @@ func (p *Projector) terminateUnresponsive(ctx context.Context, locks *Locks) err
 	return err
 }
 
-// partitions returns those of a stream's partitions that this projector may own. It logs those that the stream doesn't have.
+// partitions returns those of a stream's partitions that this projector may own. It logs those that the stream doesn't
+// have.
 func (p *Projector) partitions(count int) (list []int, err error) {
 	for partition := range count {
 		if p.config.Partitions == nil || slices.Contains(p.config.Partitions, partition) {

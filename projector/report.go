@@ -39,7 +39,8 @@ func (w *worker) reportCap(c fold.ClockCap) {
 		Time("stored_at", c.LastStoredAt.Std()).Time("capped_at", c.Time.Std()).Msg("the stream's clock is ahead: messages capped")
 }
 
-// wakeSenders tells the webhook senders that there are notices. A lost message costs little: senders look by themselves, too.
+// wakeSenders tells the webhook senders that there are notices. A lost message costs little: senders look by
+// themselves, too.
 func (w *worker) wakeSenders(notices []store.Notice) {
 	if len(notices) == 0 {
 		return

@@ -13,11 +13,13 @@ import (
 	"callboard/projector/store"
 )
 
-// applyTimeout limits the commits of a batch, or of the part of it whose claim checks were fetched together. It is also the longest time that a
-// stop of the projector takes. The feed's consumer expires later, although nothing is requested while all batches wait.
+// applyTimeout limits the commits of a batch, or of the part of it whose claim checks were fetched together. It is also
+// the longest time that a stop of the projector takes. The feed's consumer expires later, although nothing is requested
+// while all batches wait.
 const applyTimeout = 2 * time.Minute
 
-// worker applies the messages of one owned partition on its own goroutine. The supervisor moves its position while it is at rest.
+// worker applies the messages of one owned partition on its own goroutine. The supervisor moves its position while it
+// is at rest.
 type worker struct {
 	projector  *Projector
 	partition  int
@@ -88,7 +90,8 @@ func (w *worker) loop(ctx context.Context) error {
 	}
 }
 
-// applyNext applies and commits the messages that are there, up to a batch. It finishes although ctx ends, unless claim checks are left to fetch.
+// applyNext applies and commits the messages that are there, up to a batch. It finishes although ctx ends, unless claim
+// checks are left to fetch.
 func (w *worker) applyNext(ctx context.Context) error {
 	messages := w.feed.Take(w.projector.config.BatchSize)
 	if len(messages) == 0 {

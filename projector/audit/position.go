@@ -59,7 +59,8 @@ func (w *Writer) readPosition(ctx context.Context) (p position, found bool, err 
 	return p, true, nil
 }
 
-// movePosition moves the recorded position, or records the first one. The error is errMoved if another one than from is recorded.
+// movePosition moves the recorded position, or records the first one. The error is errMoved if another one than from is
+// recorded.
 func movePosition(ctx context.Context, db executor, from, to position) error {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()

@@ -15,14 +15,14 @@ import (
 const (
 	// fetchMessages is the largest number of messages per fetch.
 	fetchMessages = 100
-	// fetchWait is how long a fetch collects messages. Every pull ends by itself, so a delivery that stalls is requested
-	// again.
+	// fetchWait is how long a fetch collects messages. Every pull ends by itself, so a delivery that stalls is
+	// requested again.
 	fetchWait = 250 * time.Millisecond
 	// batchTimeout bounds the work on a batch, and each statement beside it.
 	batchTimeout = time.Minute
-	// maxIdle is how long a session goes on without messages. The next one looks again where the stream ends and how far
-	// it is stored: a failover of the database can have set the position back, and a stream that was set back delivers
-	// nothing.
+	// maxIdle is how long a session goes on without messages. The next one looks again where the stream ends and how
+	// far it is stored: a failover of the database can have set the position back, and a stream that was set back
+	// delivers nothing.
 	maxIdle = 10 * time.Second
 	// consumerLife is how long the server keeps the consumer of a writer that has ended without deleting it.
 	consumerLife = time.Minute
@@ -131,8 +131,8 @@ func (s *session) storeInBatches(ctx context.Context, messages []jetstream.Msg) 
 	return nil
 }
 
-// storeBatch stores a batch in one transaction: the new position, the entries, and dead letters of what can't be stored.
-// The position moves first, so that a second writer does nothing.
+// storeBatch stores a batch in one transaction: the new position, the entries, and dead letters of what can't be
+// stored. The position moves first, so that a second writer does nothing.
 func (s *session) storeBatch(ctx context.Context, batch []delivery) error {
 	for _, d := range batch {
 		if s.delivered++; d.meta.Sequence.Consumer != s.delivered {

@@ -86,17 +86,11 @@ func find(ctx context.Context, db interface {
 	}
 
 	// Every id that was asked for must be there.
-	found := make(map[int64]bool, len(list))
-	for _, l := range list {
-		found[l.ID] = true
-	}
-	var unknown []int64
-	for _, id := range s.IDs {
-		if !found[id] && !slices.Contains(unknown, id) {
-			unknown = append(unknown, id)
-		}
-	}
-	if len(unknown) > 0 {
+	unknown := slices.DeleteFunc(slices.Clone(s.IDs), func(id int64) bool {
+		return slices.ContainsFunc(list, func(l selected) bool { return l.ID == id })
+	})
+	slices.Sort(unknown)
+	if unknown = slices.Compact(unknown); len(unknown) > 0 {
 		return nil, &UnknownError{unknown}
 	}
 	return list, nil

@@ -26,8 +26,8 @@ func (f *SharedFeed) catchUp(ctx context.Context, m *Member) {
 			return
 		}
 
-		// It ends with a message that was not missed, perhaps a clock message: a consumer may be on a server that has stored less, so only a
-		// message proves that none is missing below it.
+		// It ends with a message that was not missed, perhaps a clock message: a consumer may be on a server that has
+		// stored less, so only a message proves that none is missing below it.
 		reader := f.reader(after, events.PartitionFilter(m.partition), events.ClockSubject)
 		reader.Receive = func(message events.StoredMessage) bool { return f.deliverMissed(m, message) }
 		reader.Expects = func() bool {
@@ -45,8 +45,8 @@ func (f *SharedFeed) catchUp(ctx context.Context, m *Member) {
 	}
 }
 
-// deliverMissed puts a message that was skipped into its partition's queue. It returns false after the last one that the member gets by this
-// consumer: it is attached again, or it is stuck.
+// deliverMissed puts a message that was skipped into its partition's queue. It returns false after the last one that
+// the member gets by this consumer: it is attached again, or it is stuck.
 func (f *SharedFeed) deliverMissed(m *Member, message events.StoredMessage) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

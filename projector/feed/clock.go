@@ -7,8 +7,9 @@ import (
 	"callboard/events"
 )
 
-// Clock is what the clock messages at the end of a partition's queue say: every message of the partition up to Sequence is done, and every event
-// that the stream acknowledged before it was asked to store the clock message is at or below Sequence.
+// Clock is what the clock messages at the end of a partition's queue say: every message of the partition up to Sequence
+// is done, and every event that the stream acknowledged before it was asked to store the clock message is at or below
+// Sequence.
 type Clock struct {
 	Sequence uint64      // of the last clock message
 	StoredAt events.Time // of the last clock message
@@ -39,8 +40,8 @@ func (f *SharedFeed) Expect(sequence uint64) {
 	f.expected = sequence
 }
 
-// deliverClock puts a clock message into the queues of all members that get their messages from the feed's consumer. It needs no
-// room.
+// deliverClock puts a clock message into the queues of all members that get their messages from the feed's consumer. It
+// needs no room.
 func (f *SharedFeed) deliverClock(message events.StoredMessage) {
 	f.lastClock, f.clockAt = message.Sequence, time.Now()
 	for _, m := range f.members {
@@ -57,7 +58,8 @@ func (f *SharedFeed) deliverClock(message events.StoredMessage) {
 
 func isClock(m events.StoredMessage) bool { return m.Subject == events.ClockSubject }
 
-// pushClock puts a clock message into the queue. It replaces the clock message before it, unless that one was stored later.
+// pushClock puts a clock message into the queue. It replaces the clock message before it, unless that one was stored
+// later.
 func (m *Member) pushClock(message events.StoredMessage) {
 	if n := len(m.queue); n > 0 && isClock(m.queue[n-1]) && !m.queue[n-1].StoredAt.After(message.StoredAt) {
 		m.queue = m.queue[:n-1]
@@ -87,7 +89,8 @@ func (m *Member) Clock() (c Clock, ok bool) {
 	return c, true
 }
 
-// DropClock removes the clock messages that Clock has returned, unless they were taken with a batch. It may be called from any goroutine.
+// DropClock removes the clock messages that Clock has returned, unless they were taken with a batch. It may be called
+// from any goroutine.
 func (m *Member) DropClock(c Clock) {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()

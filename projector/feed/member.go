@@ -62,8 +62,9 @@ func (m *Member) Leave() {
 	m.running.Wait()
 }
 
-// Take returns a batch of the messages that are there, up to a limit; perhaps none. It never waits: batches grow with the backlog. Clock
-// messages are in their order, and are not taken alone. Done must follow before the next batch is taken.
+// Take returns a batch of the messages that are there, up to a limit; perhaps none. It never waits: batches grow with
+// the backlog. Clock messages are in their order, and are not taken alone. Done must follow before the next batch is
+// taken.
 func (m *Member) Take(limit int) []events.StoredMessage {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
@@ -79,8 +80,8 @@ func (m *Member) Take(limit int) []events.StoredMessage {
 	return batch
 }
 
-// available returns how many messages a batch may have, and how many bytes they have together. The queue can be filled while half of the share is in
-// work.
+// available returns how many messages a batch may have, and how many bytes they have together. The queue can be filled
+// while half of the share is in work.
 func (m *Member) available(limit int) (n int, size int64) {
 	if m.onlyClocks() {
 		return 0, 0
@@ -120,7 +121,8 @@ func (m *Member) push(message events.StoredMessage) {
 	m.wake()
 }
 
-// sizeOf returns how many bytes of its share a message takes. Clock messages take none: there is one for each message of a queue at most.
+// sizeOf returns how many bytes of its share a message takes. Clock messages take none: there is one for each message
+// of a queue at most.
 func sizeOf(m events.StoredMessage) int64 {
 	if isClock(m) {
 		return 0

@@ -19,8 +19,8 @@ import (
 const (
 	// ConsumerPrefix begins the names of a projector's consumers.
 	ConsumerPrefix = "projector-"
-	// expiry is how long the server keeps a consumer that nobody reads from. A reader that waits for room waits less: for a batch, which has its
-	// own limit.
+	// expiry is how long the server keeps a consumer that nobody reads from. A reader that waits for room waits less:
+	// for a batch, which has its own limit.
 	expiry = 5 * time.Minute
 	// pullBytes limits the messages that the server sends ahead, beside those that are counted.
 	pullBytes = 16 << 20
@@ -30,7 +30,8 @@ const (
 	pullOverhead = 64 << 10
 	// pullExpiry is how long the server answers a request for messages.
 	pullExpiry = 30 * time.Second
-	// heartbeat is how often the server says that it has nothing to send. After two missed ones, messages are requested again.
+	// heartbeat is how often the server says that it has nothing to send. After two missed ones, messages are requested
+	// again.
 	heartbeat = 5 * time.Second
 	// lookInterval is how often a reader that gets nothing looks at the connection.
 	lookInterval = 200 * time.Millisecond
@@ -45,7 +46,8 @@ const (
 var (
 	// ErrGap is a delivery that another client took, or that came twice.
 	ErrGap = errors.New("the consumer skipped or repeated a delivery: another client may read from it")
-	// ErrReconnected makes a reader's user check the stream: the server may have lost the end of the stream and stored other messages.
+	// ErrReconnected makes a reader's user check the stream: the server may have lost the end of the stream and stored
+	// other messages.
 	ErrReconnected = errors.New("the connection to NATS was lost and is back: the stream is checked again")
 
 	errStalled = errors.New("the consumer stopped delivering although the stream has more messages")
@@ -53,8 +55,9 @@ var (
 
 // Reader reads a stream in order and without a gap, by a pull consumer that exists while it runs.
 //
-// A client library would do that, but it takes a stored message for a word of the server if the message has no data and a header "Status": with
-// one such message, a publisher could stop all partitions. Here the reply subject tells, which only the server sets.
+// A client library would do that, but it takes a stored message for a word of the server if the message has no data and
+// a header "Status": with one such message, a publisher could stop all partitions. Here the reply subject tells, which
+// only the server sets.
 type Reader struct {
 	Conn    *nats.Conn
 	Stream  jetstream.Stream
@@ -72,7 +75,8 @@ type Reader struct {
 	expected   time.Time      // since when the stream is known to have a message that has not come; zero: it is not
 }
 
-// Run returns nil once Receive has returned false. Any other end is an error: that of ctx, [ErrGap], [ErrReconnected], or one of the consumer.
+// Run returns nil once Receive has returned false. Any other end is an error: that of ctx, [ErrGap], [ErrReconnected],
+// or one of the consumer.
 func (r Reader) Run(ctx context.Context) error {
 	r.reconnects = r.Conn.Stats().Reconnects
 	consumer, err := r.createConsumer(ctx)
@@ -155,7 +159,8 @@ func (r *Reader) pull(ctx context.Context, consumer *jetstream.ConsumerInfo, inb
 	}
 }
 
-// receive receives what the server sends, until the request with a reply subject has ended. It returns false if no message is wanted any more.
+// receive receives what the server sends, until the request with a reply subject has ended. It returns false if no
+// message is wanted any more.
 func (r *Reader) receive(ctx context.Context, look <-chan time.Time, reply string) (again bool, err error) {
 	for left := pullMessages; left > 0; {
 		var m *nats.Msg
@@ -195,7 +200,8 @@ func (r *Reader) receive(ctx context.Context, look <-chan time.Time, reply strin
 	return true, nil
 }
 
-// stalled tells whether the stream has had a message for long that does not come. A consumer that is paused, or a server that lags, says nothing.
+// stalled tells whether the stream has had a message for long that does not come. A consumer that is paused, or a
+// server that lags, says nothing.
 func (r *Reader) stalled() bool {
 	switch {
 	case !r.Expects():
@@ -212,8 +218,8 @@ func (r *Reader) stalled() bool {
 	return false
 }
 
-// check must get every delivery. Another client's pull on the same consumer would take deliveries away, which their numbers show. The server
-// counts a repeated delivery as a new one, but its stream sequence is not a new one.
+// check must get every delivery. Another client's pull on the same consumer would take deliveries away, which their
+// numbers show. The server counts a repeated delivery as a new one, but its stream sequence is not a new one.
 func (r *Reader) check(m *nats.Msg) (events.StoredMessage, error) {
 	meta, err := m.Metadata()
 	if err != nil {
@@ -231,8 +237,8 @@ func (r *Reader) check(m *nats.Msg) (events.StoredMessage, error) {
 	}, nil
 }
 
-// readStatus reads what the server says about a request: that it has ended, or that the consumer can't be read. Anything else is a heartbeat, or
-// an end after which the server falls silent.
+// readStatus reads what the server says about a request: that it has ended, or that the consumer can't be read.
+// Anything else is a heartbeat, or an end after which the server falls silent.
 func readStatus(m *nats.Msg) (ended bool, err error) {
 	description := strings.ToLower(m.Header.Get("Description"))
 	switch status := m.Header.Get("Status"); {

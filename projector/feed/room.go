@@ -6,11 +6,12 @@ import (
 	"callboard/events"
 )
 
-// defaultStuckTimeout is how long the feed waits for a partition whose share is full while one of its batches is in work. A partition that waits for
-// its turn is waited for longer: all others are as slow.
+// defaultStuckTimeout is how long the feed waits for a partition whose share is full while one of its batches is in
+// work. A partition that waits for its turn is waited for longer: all others are as slow.
 const defaultStuckTimeout = 3 * time.Second
 
-// deliver puts a message of the feed's consumer into its partition's queue. It returns false when r is not read any more.
+// deliver puts a message of the feed's consumer into its partition's queue. It returns false when r is not read any
+// more.
 func (f *SharedFeed) deliver(r *reading, message events.StoredMessage) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	// maxRewind is how many messages a partition may be behind another one when a feed starts, so that the other one waits for it.
+	// maxRewind is how many messages a partition may be behind another one when a feed starts, so that the other one
+	// waits for it.
 	maxRewind = 100_000
-	// joinDelay is the time without another join after which the feed starts, because many partitions join at once. maxJoinDelay limits the
-	// wait.
+	// joinDelay is the time without another join after which the feed starts, because many partitions join at once.
+	// maxJoinDelay limits the wait.
 	joinDelay    = 50 * time.Millisecond
 	maxJoinDelay = time.Second
 )
@@ -111,8 +112,8 @@ func (f *SharedFeed) awaitJoins(ctx context.Context) bool {
 	}
 }
 
-// attachWaiting attaches the waiting members. It returns the reading for all members: the open one, or another one where that does not read what
-// they need. Without members there is none.
+// attachWaiting attaches the waiting members. It returns the reading for all members: the open one, or another one
+// where that does not read what they need. Without members there is none.
 func (f *SharedFeed) attachWaiting(ctx context.Context, open *reading) *reading {
 	f.mu.Lock()
 	next := f.chooseReading(open)
@@ -169,8 +170,9 @@ func (f *SharedFeed) reader(after uint64, filters ...string) Reader {
 	return Reader{Conn: f.config.Conn, Stream: f.config.Stream, Stall: f.config.Stall, After: after, Filters: filters}
 }
 
-// start returns the sequence after which the feed is to read. A feed that nobody follows begins at the lowest last message of a waiting member.
-// Members that are far behind do not count: they read what they miss by themselves, and so does any member that joins later.
+// start returns the sequence after which the feed is to read. A feed that nobody follows begins at the lowest last
+// message of a waiting member. Members that are far behind do not count: they read what they miss by themselves, and so
+// does any member that joins later.
 func (f *SharedFeed) start() uint64 {
 	var waiting []uint64 // the last messages of these members
 	for _, m := range f.members {
@@ -195,7 +197,8 @@ func (f *SharedFeed) start() uint64 {
 	return start
 }
 
-// attach makes the waiting members get their messages from the consumer. What it has passed already, they read for themselves.
+// attach makes the waiting members get their messages from the consumer. What it has passed already, they read for
+// themselves.
 func (f *SharedFeed) attach() {
 	for _, m := range f.members {
 		if !m.attached || m.behind() {

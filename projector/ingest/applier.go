@@ -23,18 +23,21 @@ type Applier struct {
 	OnCommit  func(store.ChangeSet) // called after every commit of items
 	Tracer    trace.Tracer          // of the commits' spans; nil: there are none
 
-	// Timeout limits the commits of items whose claim checks were fetched together. They finish although the context ends. 0: they end with it.
+	// Timeout limits the commits of items whose claim checks were fetched together. They finish although the context
+	// ends. 0: they end with it.
 	Timeout time.Duration
 }
 
-// Replay is what differs where another generation than the live one is built. Everything that was decided about a message is on record before the
-// message is applied, and is repeated: no clock is capped, no retry resolves a dead letter, and no notice is written.
+// Replay is what differs where another generation than the live one is built. Everything that was decided about a
+// message is on record before the message is applied, and is repeated: no clock is capped, no retry resolves a dead
+// letter, and no notice is written.
 type Replay struct {
 	System            uuid.NullUUID // the only phone system that is built; none: all are
 	KeepNoDeadLetters bool          // messages that can't be applied are passed to OnCommit, and not recorded as dead letters
 }
 
-// Apply commits items. Those that can't be applied become dead letters. received is when they were received, by this host's clock.
+// Apply commits items. Those that can't be applied become dead letters. received is when they were received, by this
+// host's clock.
 func (a *Applier) Apply(ctx context.Context, items []Decoded, received time.Time) error {
 	now := events.TimeOf(received)
 	if a.Replay != nil {
@@ -50,8 +53,9 @@ func (a *Applier) Apply(ctx context.Context, items []Decoded, received time.Time
 	})
 }
 
-// bisect commits items in one transaction. If PostgreSQL refuses it, bisect halves the items until the item at fault is alone. If its data was
-// refused, it becomes a dead letter. Any other refusal is returned, and the position is right before the item.
+// bisect commits items in one transaction. If PostgreSQL refuses it, bisect halves the items until the item at fault is
+// alone. If its data was refused, it becomes a dead letter. Any other refusal is returned, and the position is right
+// before the item.
 func (a *Applier) bisect(ctx context.Context, items []Decoded, now events.Time) error {
 	err := a.try(ctx, items, now)
 	if err == nil || !store.IsRefused(err) {

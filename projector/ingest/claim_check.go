@@ -13,8 +13,9 @@ import (
 // maxClaimedBytes limits the claim-checked bodies in memory.
 const maxClaimedBytes = 64 << 20
 
-// forEachPortion fetches the claim checks of items and calls apply, with as many items at a time as fit into memory. If NATS is not healthy, the
-// items before the first missing text are applied. An item does not keep its text: the batch lasts longer.
+// forEachPortion fetches the claim checks of items and calls apply, with as many items at a time as fit into memory. If
+// NATS is not healthy, the items before the first missing text are applied. An item does not keep its text: the batch
+// lasts longer.
 func forEachPortion(ctx context.Context, js jetstream.JetStream, items []Decoded, apply func([]Decoded) error) error {
 	for len(items) > 0 {
 		portion := items[:portionSize(items)]
@@ -56,8 +57,9 @@ func dropBodies(items []Decoded) {
 	}
 }
 
-// fetchBodies fetches the claim-checked transcripts of items. An entry that doesn't exist or doesn't match its claim makes its item a dead
-// letter. If NATS is not healthy, an error is returned; ready is the number of items before the first one that lacks its body.
+// fetchBodies fetches the claim-checked transcripts of items. An entry that doesn't exist or doesn't match its claim
+// makes its item a dead letter. If NATS is not healthy, an error is returned; ready is the number of items before the
+// first one that lacks its body.
 func fetchBodies(ctx context.Context, js jetstream.JetStream, items []Decoded) (ready int, err error) {
 	var transcripts []*events.Transcript
 	var claimed []int // the indexes of their items

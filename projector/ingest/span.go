@@ -11,8 +11,9 @@ import (
 // maxLinks is how many messages a commit's span is linked to. It is below the limit of the SDK, which drops the rest.
 const maxLinks = 64
 
-// startSpan starts the span of a commit. It is not a part of the trace of any message, since a commit has many: it is linked to them. end
-// must be called with the commit's error, which the span does not show, because errors of PostgreSQL quote values.
+// startSpan starts the span of a commit. It is not a part of the trace of any message, since a commit has many: it is
+// linked to them. end must be called with the commit's error, which the span does not show, because errors of
+// PostgreSQL quote values.
 func (a *Applier) startSpan(ctx context.Context, items []Decoded) (_ context.Context, end func(error)) {
 	if a.Tracer == nil {
 		return ctx, func(error) {}

@@ -11,8 +11,8 @@ import (
 	"callboard/projector/store"
 )
 
-// StopError stops a partition until an operator acts: the stream isn't the one, or isn't whole any more, from which the projection was
-// built, or the database isn't this release's.
+// StopError stops a partition until an operator acts: the stream isn't the one, or isn't whole any more, from which the
+// projection was built, or the database isn't this release's.
 type StopError struct {
 	Reason string // one of the constants below
 	Detail string // what happened, and what to do
@@ -48,8 +48,8 @@ func StreamReplaced(name string) error {
 			"if that one was deleted and created again, restore it, or run 'callboard rebuild', which builds from the new one", name)
 }
 
-// CheckPartitions compares the number of a stream's partitions with the number that it had when it was first read; 0: it was never read.
-// The error is a [StopError] where they differ.
+// CheckPartitions compares the number of a stream's partitions with the number that it had when it was first read; 0:
+// it was never read. The error is a [StopError] where they differ.
 func (s Source) CheckPartitions(registered int) error {
 	now, err := s.Partitions()
 	if err == nil && registered != 0 && now != registered {
@@ -59,8 +59,8 @@ func (s Source) CheckPartitions(registered int) error {
 	return err
 }
 
-// CheckLeader refuses an answer about a stream that a server without a leader gave: it can know less than the stream has. It is an error of the
-// moment.
+// CheckLeader refuses an answer about a stream that a server without a leader gave: it can know less than the stream
+// has. It is an error of the moment.
 func CheckLeader(info *jetstream.StreamInfo) error {
 	if info.Cluster != nil && info.Cluster.Leader == "" {
 		return fmt.Errorf("stream %s has no leader at the moment", info.Config.Name)
@@ -68,8 +68,9 @@ func CheckLeader(info *jetstream.StreamInfo) error {
 	return nil
 }
 
-// CheckPosition compares the stream, as its cached information describes it, with a position. The error is a [StopError] where the
-// partition must not continue. registered is the number of partitions that the stream had when it was first read.
+// CheckPosition compares the stream, as its cached information describes it, with a position. The error is a
+// [StopError] where the partition must not continue. registered is the number of partitions that the stream had when it
+// was first read.
 func (s Source) CheckPosition(ctx context.Context, p store.Position, registered int) error {
 	info := s.CachedInfo()
 	if err := CheckLeader(info); err != nil {
@@ -101,15 +102,16 @@ func (s Source) CheckPosition(ctx context.Context, p store.Position, registered 
 	return err
 }
 
-// WithinBounds tells whether a position is of the stream, as info describes it, and the stream has every message above it. It needs no request;
-// [Source.CheckPosition] says what is wrong.
+// WithinBounds tells whether a position is of the stream, as info describes it, and the stream has every message above
+// it. It needs no request; [Source.CheckPosition] says what is wrong.
 func (s Source) WithinBounds(info *jetstream.StreamInfo, p store.Position) bool {
 	id, err := events.StreamID(info.Config)
 	return err == nil && p.Stream == id && info.State.FirstSeq <= p.Sequence+1 && p.Sequence <= info.State.LastSeq
 }
 
-// IntactUpTo tells whether the stream still has the message that was applied last. A server that lost the end of a stream gives its sequences
-// to other messages. A message that was removed, by itself or with all before it, counts as intact.
+// IntactUpTo tells whether the stream still has the message that was applied last. A server that lost the end of a
+// stream gives its sequences to other messages. A message that was removed, by itself or with all before it, counts as
+// intact.
 func (s Source) IntactUpTo(ctx context.Context, p store.Position) (bool, error) {
 	state := s.CachedInfo().State
 	if state.LastSeq < p.Sequence {

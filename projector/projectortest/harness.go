@@ -28,8 +28,8 @@ import (
 // Partitions is the default partition count. Production has more; with few, projectors start and stop faster.
 const Partitions = 4
 
-// Harness holds one test's NATS server with the stream of events, its database, and a publisher. Everything is removed when the
-// test ends. Its methods must be called from the test's own goroutine.
+// Harness holds one test's NATS server with the stream of events, its database, and a publisher. Everything is removed
+// when the test ends. Its methods must be called from the test's own goroutine.
 type Harness struct {
 	testing.TB
 
@@ -93,8 +93,8 @@ func (h *Harness) PublishRaw(subject string, header nats.Header, data string) ui
 	return ack.Sequence
 }
 
-// ReplaceStream deletes the stream of events and creates an empty one. The bucket stays: the server removes the directories of an
-// account that stores nothing, and a stream that is created at that moment fails.
+// ReplaceStream deletes the stream of events and creates an empty one. The bucket stays: the server removes the
+// directories of an account that stores nothing, and a stream that is created at that moment fails.
 func (h *Harness) ReplaceStream(change ...func(*jetstream.StreamConfig)) {
 	h.Helper()
 	if err := h.JetStream.DeleteStream(h.Context(), events.StreamName); err != nil {
@@ -118,7 +118,8 @@ func (h *Harness) SetAllowDirect(allow bool) {
 	h.updateStream(config)
 }
 
-// SetPartitions changes the partition count of the stream. [Harness.WaitUntilCaughtUp] still expects the count of the start.
+// SetPartitions changes the partition count of the stream. [Harness.WaitUntilCaughtUp] still expects the count of the
+// start.
 func (h *Harness) SetPartitions(count int) {
 	h.Helper()
 	config := events.StreamConfig(events.StreamName, count, 1)
@@ -176,7 +177,8 @@ func (h *Harness) StartProjector(change ...func(*projector.Config)) (stop func()
 	return stop
 }
 
-// Run runs an actor until stop is called or the test ends. stop returns when the actor has returned; its error fails the test.
+// Run runs an actor until stop is called or the test ends. stop returns when the actor has returned; its error fails
+// the test.
 func (h *Harness) Run(actor func(context.Context) error) (stop func()) {
 	h.Helper()
 	return eventstest.Run(h, actor)
@@ -228,7 +230,8 @@ func QueryOne[T any](h *Harness, query string, parameters ...any) T {
 	return values[0]
 }
 
-// Query returns the only column of a query's rows. It repeats the query as a reader does: a rebuild can switch meanwhile.
+// Query returns the only column of a query's rows. It repeats the query as a reader does: a rebuild can switch
+// meanwhile.
 func Query[T any](h *Harness, query string, parameters ...any) (values []T) {
 	h.Helper()
 	err := schema.Repeat(h.Context(), h.Pool, func(ctx context.Context, conn *pgxpool.Conn) (_ bool, err error) {
@@ -248,8 +251,8 @@ func (h *Harness) RequireEqualTables(what string, want schematest.Tables) {
 	schematest.RequireEqual(h.TB, what, h.Database.Projection(h.TB), want)
 }
 
-// RequireReplayEquals empties the projection, lets a projector fill it from the stream's first event, and compares the rows. No other projector
-// may run.
+// RequireReplayEquals empties the projection, lets a projector fill it from the stream's first event, and compares the
+// rows. No other projector may run.
 func (h *Harness) RequireReplayEquals(want schematest.Tables) {
 	h.Helper()
 	h.Database.ClearProjection(h.TB)
@@ -301,8 +304,8 @@ func Connect(tb testing.TB, natsURL, databaseURL string) (config projector.Confi
 	}, disconnect
 }
 
-// Clock is a projector's clock that a test moves. One that is behind finds the stream's clock ahead. Its zero value is the host's clock. It is
-// safe for concurrent use.
+// Clock is a projector's clock that a test moves. One that is behind finds the stream's clock ahead. Its zero value is
+// the host's clock. It is safe for concurrent use.
 type Clock struct{ ahead atomic.Int64 }
 
 // Move sets how far the clock is ahead of the host's; less than 0: behind.

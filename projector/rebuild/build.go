@@ -74,7 +74,7 @@ func (b *builder) plan(ctx context.Context) (err error) {
 func (b *builder) readLive(ctx context.Context) (err error) {
 	var positions map[int16]store.Position
 	err = withConn(ctx, b.config.Database, func(conn *pgx.Conn) error {
-		if b.live, err = liveGeneration(ctx, conn); err != nil {
+		if b.live, _, err = liveGeneration(ctx, conn); err != nil {
 			return err
 		}
 		positions, err = store.Positions(ctx, conn, liveSchema)
@@ -101,7 +101,8 @@ func (b *builder) readLive(ctx context.Context) (err error) {
 	return err
 }
 
-// resumeOrCreate takes an unfinished generation, or creates one. It drops one that may contain messages that the stream has lost since.
+// resumeOrCreate takes an unfinished generation, or creates one. It drops one that may contain messages that the stream
+// has lost since.
 func (b *builder) resumeOrCreate(ctx context.Context, tx pgx.Tx) (err error) {
 	if b.next, b.result.Resumed, err = findUnfinished(ctx, tx, b.source.ID); err != nil {
 		return err
@@ -138,12 +139,13 @@ func (b *builder) load(ctx context.Context) error {
 		return err
 	}
 	start := time.Now()
-	b.loader.report(func(messages int64) {
+	b.loader.onCommit = func(messages int64) {
 		b.config.Progress(Progress{Step: StepLoad, Done: before + messages, Total: max(total, before+messages)})
-	})
+	}
+	b.loader.onCommit(0)
 	err = b.loader.approach(ctx)
-	b.loader.report(nil)
-	b.result.Messages, b.result.Load = b.loader.total(), since(start)
+	b.loader.onCommit = nil
+	b.result.Messages, b.result.Load = b.loader.messages, since(start)
 	return err
 }
 
@@ -155,7 +157,8 @@ func (b *builder) index(ctx context.Context) error {
 	return err
 }
 
-// compare compares the generation with the live one. Where that is of another stream, nothing proves which rows are the same.
+// compare compares the generation with the live one. Where that is of another stream, nothing proves which rows are the
+// same.
 func (b *builder) compare(ctx context.Context) (err error) {
 	if b.newHistory {
 		b.result.NewHistory = true
@@ -176,7 +179,8 @@ func (b *builder) compare(ctx context.Context) (err error) {
 //go:embed unreadable.sql
 var unreadableSQL string
 
-// readUnreadable reads which messages that the live generation has applied are dead letters of the next one, also those of an earlier run.
+// readUnreadable reads which messages that the live generation has applied are dead letters of the next one, also those
+// of an earlier run.
 func (b *builder) readUnreadable(ctx context.Context, conn *pgx.Conn) (err error) {
 	rows, _ := conn.Query(ctx, unreadableSQL, b.next.ID, maxUnreadable)
 	b.result.Comparison.Unreadable, err = pgx.CollectRows(rows, pgx.RowToStructByPos[UnreadableMessage])
@@ -200,7 +204,8 @@ func (b *builder) dropPrevious(ctx context.Context) error {
 }
 
 const (
-	// sharedMemoryFile is where PostgreSQL reports a full file system of its shared memory, with the same code as for a full disk.
+	// sharedMemoryFile is where PostgreSQL reports a full file system of its shared memory, with the same code as for a
+	// full disk.
 	sharedMemoryFile = "dsm_impl.c"
 	// diskFullTimeout limits dropping, which does not end with the run's context.
 	diskFullTimeout = 2 * time.Minute

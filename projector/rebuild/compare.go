@@ -35,7 +35,8 @@ var (
 // maxListed is how many differences of a table are listed.
 const maxListed = 20
 
-// comparer compares the live rows with the rows that a loader has built from the stream. PostgreSQL does it, in one snapshot of both.
+// comparer compares the live rows with the rows that a loader has built from the stream. PostgreSQL does it, in one
+// snapshot of both.
 type comparer struct {
 	config Config
 	loader *loader
@@ -47,7 +48,8 @@ type comparer struct {
 	result  Comparison
 }
 
-// run takes the snapshot in a write pause, in which both generations reach the same positions, and compares the rows after it.
+// run takes the snapshot in a write pause, in which both generations reach the same positions, and compares the rows
+// after it.
 func (c *comparer) run(ctx context.Context) (found Comparison, err error) {
 	err = withConn(ctx, c.config.Database, func(conn *pgx.Conn) (err error) {
 		pause, err := c.loader.pauseWrites(ctx, beginWritePause, func(pgx.Tx) error { return c.takeSnapshot(ctx, conn) })
@@ -56,7 +58,7 @@ func (c *comparer) run(ctx context.Context) (found Comparison, err error) {
 			return err
 		}
 		c.pause = Seconds(pause.Seconds())
-		c.loader.track()
+		c.loader.touched = make(map[uuid.UUID]struct{})
 		return c.compare(ctx, conn)
 	})
 	return c.result, err
@@ -83,7 +85,7 @@ func (c *comparer) compare(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	if c.result.OtherDefinition, err = hasOtherDefinition(ctx, conn); err != nil {
+	if _, c.result.OtherDefinition, err = liveGeneration(ctx, conn); err != nil {
 		return err
 	}
 	c.result.Changes, c.result.Samples, c.result.MissingColumns = []Change{}, []Difference{}, []string{}
@@ -121,7 +123,8 @@ func (c *comparer) tables(ctx context.Context, conn *pgx.Conn) ([]comparedTable,
 	return tables, nil
 }
 
-// has tells whether rows of a phone system can be in the table. [uuid.Nil] stands for what belongs to no single phone system.
+// has tells whether rows of a phone system can be in the table. [uuid.Nil] stands for what belongs to no single phone
+// system.
 func (t comparedTable) has(system uuid.UUID) bool {
 	if t.ofGroups() {
 		return system == uuid.Nil

@@ -11,8 +11,8 @@ type Comparison struct {
 	MissingColumns  []string            `json:"missingColumns"`  // tables and columns that the served projection does not have
 	OtherDefinition bool                `json:"otherDefinition"` // another release built the served projection, so differences are expected
 
-	// ChangedSystems are the phone systems whose reports show other values than they should. Their calls get a later updatedAt when the expected
-	// rows go live.
+	// ChangedSystems are the phone systems whose reports show other values than they should. Their calls get a later
+	// updatedAt when the expected rows go live.
 	ChangedSystems int `json:"changedSystems"`
 }
 

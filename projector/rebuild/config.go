@@ -27,10 +27,11 @@ type Config struct {
 	Workers   int           // batches applied, and indexes created, at a time; 0: one per processor
 	Batch     int           // messages applied in one transaction; 0: 2000
 
-	// MaxLiveLag is the lag of the live projection above which the work waits, until the lag is at most half of it; 0: it never waits.
+	// MaxLiveLag is the lag of the live projection above which the work waits, until the lag is at most half of it; 0:
+	// it never waits.
 	MaxLiveLag time.Duration
-	// Throttled is called with the reason why the work waits, which can be a write pause that could not begin, and with an empty string when it
-	// continues; may be nil.
+	// Throttled is called with the reason why the work waits, which can be a write pause that could not begin, and with
+	// an empty string when it continues; may be nil.
 	Throttled func(reason string)
 	// Progress is called on every step, from several goroutines; may be nil.
 	Progress func(Progress)
@@ -58,8 +59,8 @@ const liveSchema = "projection"
 // spareConnections are for statements beside the workers' ones: locks, the write pause, the snapshot.
 const spareConnections = 8
 
-// pool opens a pool like Database, with additional session settings. It is large enough for the goroutines that hold one connection
-// while they wait for another.
+// pool opens a pool like Database, with additional session settings. It is large enough for the goroutines that hold
+// one connection while they wait for another.
 func (c Config) pool(ctx context.Context, session map[string]string) (*pgxpool.Pool, error) {
 	config := c.Database.Config()
 	config.MaxConns = max(config.MaxConns, int32(2*c.Workers+spareConnections))
@@ -75,8 +76,8 @@ func withConn(ctx context.Context, pool *pgxpool.Pool, work func(*pgx.Conn) erro
 	return pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return work(c.Conn()) })
 }
 
-// beginDurably does work in a transaction whose commit waits for the disk, and for a synchronous standby: what the transaction decides must not
-// be lost.
+// beginDurably does work in a transaction whose commit waits for the disk, and for a synchronous standby: what the
+// transaction decides must not be lost.
 func beginDurably(ctx context.Context, db interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 }, work func(pgx.Tx) error) error {
@@ -91,7 +92,8 @@ func beginDurably(ctx context.Context, db interface {
 	})
 }
 
-// asUnconfirmed makes an [ErrUnconfirmed] of the error of a transaction whose work was done, unless PostgreSQL has refused the commit.
+// asUnconfirmed makes an [ErrUnconfirmed] of the error of a transaction whose work was done, unless PostgreSQL has
+// refused the commit.
 func asUnconfirmed(err error, done bool) error {
 	var refusal *pgconn.PgError
 	if err == nil || !done || errors.As(err, &refusal) {
@@ -111,8 +113,8 @@ const (
 	releaseTimeout       = 5 * time.Second
 )
 
-// withLock does work under the advisory lock of all operations, with a pool for the work alone, which has the live tables on its search
-// path.
+// withLock does work under the advisory lock of all operations, with a pool for the work alone, which has the live
+// tables on its search path.
 func withLock(ctx context.Context, c Config, work func(Config) error) (err error) {
 	c = c.complete()
 	conn, err := pgx.ConnectConfig(ctx, c.Database.Config().ConnConfig)
@@ -139,8 +141,8 @@ func withLock(ctx context.Context, c Config, work func(Config) error) (err error
 	return work(c)
 }
 
-// releaseLock closes the connection of the operation's lock. PostgreSQL ends a session after its connection, so the lock is released first: the
-// next operation need not wait for that.
+// releaseLock closes the connection of the operation's lock. PostgreSQL ends a session after its connection, so the
+// lock is released first: the next operation need not wait for that.
 func releaseLock(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
@@ -151,7 +153,8 @@ func releaseLock(ctx context.Context, conn *pgx.Conn) error {
 //go:embed owns_lock.sql
 var ownsLockSQL string
 
-// checkLock is an error if the operation's lock is gone. After a failover of PostgreSQL, which can have lost what was committed, it is.
+// checkLock is an error if the operation's lock is gone. After a failover of PostgreSQL, which can have lost what was
+// committed, it is.
 func (c Config) checkLock(ctx context.Context, tx pgx.Tx) error {
 	var owned bool
 	if err := tx.QueryRow(ctx, ownsLockSQL, c.session, int64(operationLock)).Scan(&owned); err != nil {

@@ -33,8 +33,8 @@ const (
 // errLate is a switch that comes when a watermark has reached the time of a correction. Clients may have passed it.
 var errLate = errors.New("the corrections took longer than expected")
 
-// correctAndReplace gives the calls of changed phone systems a later updatedAt in the next generation, then makes that live. Clients which walk by
-// updatedAt read these calls again.
+// correctAndReplace gives the calls of changed phone systems a later updatedAt in the next generation, then makes that
+// live. Clients which walk by updatedAt read these calls again.
 func (b *builder) correctAndReplace(ctx context.Context) error {
 	for margin := firstMargin; ; margin *= 2 {
 		if err := b.correct(ctx, margin); err != nil {
@@ -83,13 +83,13 @@ func (b *builder) recordCorrections(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// uncorrected returns the phone systems of which calls were written since the snapshot, if the comparison has found anything, and which have no
-// correction: these rows were not compared.
+// uncorrected returns the phone systems of which calls were written since the snapshot, if the comparison has found
+// anything, and which have no correction: these rows were not compared.
 func (b *builder) uncorrected(live map[int16]store.Position) (systems []uuid.UUID) {
 	if found := b.result.Comparison; !found.Differs() && !found.OtherDefinition {
 		return nil
 	}
-	for _, system := range b.loader.tracked() {
+	for system := range b.loader.touched {
 		_, corrected := b.corrections[system]
 		if !corrected && live[b.source.partition(system)].Sequence > 0 {
 			systems = append(systems, system)
@@ -105,7 +105,8 @@ func recordCorrection(ctx context.Context, tx pgx.Tx, s *source, system uuid.UUI
 	return nil
 }
 
-// correctedSince returns the phone systems whose calls were corrected after a time. A generation that went live then shows what they showed before.
+// correctedSince returns the phone systems whose calls were corrected after a time. A generation that went live then
+// shows what they showed before.
 func correctedSince(ctx context.Context, conn *pgx.Conn, s *source, since time.Time) ([]uuid.UUID, error) {
 	rows, _ := conn.Query(ctx, correctedSinceSQL, s.ID, since)
 	systems, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (id uuid.UUID, err error) {

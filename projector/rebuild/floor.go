@@ -24,8 +24,9 @@ var (
 	excludeFanOutsSQL string
 )
 
-// raiseFloors sets the floors of webhook notices during the write pause of a switch. A message of the new generation that a projector folds
-// again writes no notices then. Where both generations have the same position, nothing is lost: the notices up to it are written.
+// raiseFloors sets the floors of webhook notices during the write pause of a switch. A message of the new generation
+// that a projector folds again writes no notices then. Where both generations have the same position, nothing is lost:
+// the notices up to it are written.
 func (b *builder) raiseFloors(ctx context.Context, tx pgx.Tx) error {
 	next, err := store.Positions(ctx, tx.Conn(), b.next.Schema())
 	if err != nil {
@@ -39,8 +40,8 @@ func (b *builder) raiseFloors(ctx context.Context, tx pgx.Tx) error {
 		return fmt.Errorf("lower the floors of notices: %w", err)
 	}
 
-	// Up to which sequence projectors have written the notices of each partition. Sequences of messages that the stream has lost say nothing;
-	// the time of the last message says whether the stream has stored others since.
+	// Up to which sequence projectors have written the notices of each partition. Sequences of messages that the stream
+	// has lost say nothing; the time of the last message says whether the stream has stored others since.
 	var positions []store.Position
 	known := make([]int64, 0, len(next))
 	for _, partition := range slices.Sorted(maps.Keys(next)) {

@@ -26,27 +26,21 @@ var (
 
 var errNoLive = errors.New("no live generation: run 'callboard migrate'")
 
-func liveGeneration(ctx context.Context, conn *pgx.Conn) (g schema.Generation, err error) {
-	err = conn.QueryRow(ctx, "select id from control.generation where state = 'live'").Scan(&g.ID)
+// liveGeneration returns the live generation, and whether another release built it.
+func liveGeneration(ctx context.Context, conn *pgx.Conn) (g schema.Generation, otherDefinition bool, err error) {
+	row := conn.QueryRow(ctx, "select id, definition <> $1 from control.generation where state = 'live'", schema.Definition())
+	err = row.Scan(&g.ID, &otherDefinition)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return g, errNoLive
+		return g, false, errNoLive
 	}
 	if err != nil {
-		return g, fmt.Errorf("read the live generation: %w", err)
+		return g, false, fmt.Errorf("read the live generation: %w", err)
 	}
-	return g, nil
+	return g, otherDefinition, nil
 }
 
-// hasOtherDefinition reports whether another release built the live generation.
-func hasOtherDefinition(ctx context.Context, conn *pgx.Conn) (other bool, err error) {
-	err = conn.QueryRow(ctx, "select definition <> $1 from control.generation where state = 'live'", schema.Definition()).Scan(&other)
-	if err != nil {
-		return false, fmt.Errorf("read the definition of the live generation: %w", err)
-	}
-	return other, nil
-}
-
-// findUnfinished returns the generation of an earlier run if this run can continue it. It drops one of another release or stream.
+// findUnfinished returns the generation of an earlier run if this run can continue it. It drops one of another release
+// or stream.
 func findUnfinished(ctx context.Context, tx pgx.Tx, stream uuid.UUID) (g schema.Generation, usable bool, err error) {
 	err = tx.QueryRow(ctx, unfinishedSQL, schema.Definition(), stream).Scan(&g.ID, &usable)
 	switch {
@@ -111,8 +105,8 @@ func createIndexes(ctx context.Context, c Config, g schema.Generation, pool *pgx
 	return nil
 }
 
-// execMaintenance executes a statement that needs memory and time. The next run needs the index's name if this process is killed, so
-// the server is asked to notice a lost client, where its operating system can.
+// execMaintenance executes a statement that needs memory and time. The next run needs the index's name if this process
+// is killed, so the server is asked to notice a lost client, where its operating system can.
 func execMaintenance(ctx context.Context, pool *pgxpool.Pool, statement string) error {
 	return withConn(ctx, pool, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, "set client_connection_check_interval = '1s'")
@@ -165,8 +159,8 @@ const (
 )
 
 const (
-	// readTablesTimeout is the lock timeout for tables that a transaction may still read. It is shorter than PostgreSQL's
-	// deadlock_timeout: the transaction may wait for another of the tables.
+	// readTablesTimeout is the lock timeout for tables that a transaction may still read. It is shorter than
+	// PostgreSQL's deadlock_timeout: the transaction may wait for another of the tables.
 	readTablesTimeout = "200ms"
 	// ownTablesTimeout is the lock timeout for tables that nobody reads. It is long enough for autovacuum to give way.
 	ownTablesTimeout = "5s"
@@ -215,7 +209,8 @@ func drop(ctx context.Context, tx pgx.Tx, g schema.Generation) error {
 	return g.Drop(ctx, tx)
 }
 
-// dropWithRetries drops a generation. Between attempts, a transaction that has read one of the tables can lock the others.
+// dropWithRetries drops a generation. Between attempts, a transaction that has read one of the tables can lock the
+// others.
 func dropWithRetries(ctx context.Context, conn *pgx.Conn, g schema.Generation, lockTimeout string) error {
 	retries := backoff.WithMaxRetries(backoff.NewConstantBackOff(dropInterval), maxDropRetries)
 	return backoff.Retry(func() error {

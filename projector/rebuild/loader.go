@@ -29,9 +29,10 @@ const (
 	nearEnough = maxWritePause / 10
 )
 
-// loader fills the tables of a generation from the stream, by what a projector uses, too: a [feed.Reader] and an [ingest.Applier] for each
-// partition. No partition goes beyond its limit, the live position: what the live generation decides about a message, such as a clock adjustment or
-// a dead letter, is recorded before the loader reads it. It is for one goroutine.
+// loader fills the tables of a generation from the stream, by what a projector uses, too: a [feed.Reader] and an
+// [ingest.Applier] for each partition. No partition goes beyond its limit, the live position: what the live generation
+// decides about a message, such as a clock adjustment or a dead letter, is recorded before the loader reads it. It is
+// for one goroutine.
 type loader struct {
 	outcome
 
@@ -111,7 +112,8 @@ func (l *loader) addPartitions(ctx context.Context, schemaName string, replay in
 
 func (l *loader) close() { l.pool.Close() }
 
-// approach comes close to the live generation, which moves on meanwhile. Each round builds up to the live positions at its start.
+// approach comes close to the live generation, which moves on meanwhile. Each round builds up to the live positions at
+// its start.
 func (l *loader) approach(ctx context.Context) (err error) {
 	var round time.Duration
 	for range maxRounds {
@@ -158,7 +160,8 @@ func (l *loader) reach(ctx context.Context, live map[int16]store.Position) error
 	})
 }
 
-// limit returns how far a partition may be filled: to its live position, or to the stream's end where it has none that the stream still holds.
+// limit returns how far a partition may be filled: to its live position, or to the stream's end where it has none that
+// the stream still holds.
 func (l *loader) limit(number int16, live map[int16]store.Position) store.Position {
 	limit := live[number]
 	_, regressed := l.lost.regressed[number]
@@ -168,9 +171,9 @@ func (l *loader) limit(number int16, live map[int16]store.Position) store.Positi
 	return limit
 }
 
-// caughtUp reports whether a position has reached a limit. A partition without a live position is built to the stream's end, so it can be above the
-// position of the projector that claims it later. That projector publishes no watermark but the clock of what it has applied, so no event is
-// applied after a watermark that promises it.
+// caughtUp reports whether a position has reached a limit. A partition without a live position is built to the stream's
+// end, so it can be above the position of the projector that claims it later. That projector publishes no watermark but
+// the clock of what it has applied, so no event is applied after a watermark that promises it.
 func caughtUp(at, limit store.Position) bool {
 	return at.Sequence > limit.Sequence || at.Sequence == limit.Sequence && at.Clock.Now >= limit.Clock.Now && at.Clock.Watermark >= limit.Clock.Watermark
 }
@@ -186,18 +189,18 @@ func advanceTo(at, limit store.Position) store.Position {
 	return at
 }
 
-// load applies the messages of partitions up to their limits. Where the stream can't be read, it goes on from the positions, unless the stream has
-// lost what was applied.
+// load applies the messages of partitions up to their limits. Where the stream can't be read, it goes on from the
+// positions, unless the stream has lost what was applied.
 func (l *loader) load(ctx context.Context, behind []*partition) error {
 	backOff := projector.NewBackOff()
 	for failures := 0; ; {
-		before := l.total()
+		before := l.messages
 		readErr, err := l.read(ctx, behind)
 		if readErr == nil || err != nil {
 			return err
 		}
 
-		if l.total() > before {
+		if l.messages > before {
 			failures = 0
 			backOff.Reset()
 		}
@@ -211,8 +214,8 @@ func (l *loader) load(ctx context.Context, behind []*partition) error {
 	}
 }
 
-// read reads the stream once, by one consumer for all partitions, and applies the messages of partitions up to their limits. readErr says why the
-// stream can't be read; any other error is err.
+// read reads the stream once, by one consumer for all partitions, and applies the messages of partitions up to their
+// limits. readErr says why the stream can't be read; any other error is err.
 func (l *loader) read(ctx context.Context, behind []*partition) (readErr, err error) {
 	after, last := behind[0].applier.Position.Sequence, uint64(0)
 	for _, p := range behind {
@@ -256,8 +259,8 @@ func (l *loader) read(ctx context.Context, behind []*partition) (readErr, err er
 	return readErr, err
 }
 
-// add makes a message wait, unless its partition has it already or is not to have it. It tells whether the partition's batch is full. Clock messages
-// are left out: where they moved the clock, that is on record.
+// add makes a message wait, unless its partition has it already or is not to have it. It tells whether the partition's
+// batch is full. Clock messages are left out: where they moved the clock, that is on record.
 func (l *loader) add(m events.StoredMessage) (full bool) {
 	number, ok := events.SubjectPartition(m.Subject)
 	p := l.partitions[int16(number)]
@@ -329,8 +332,8 @@ func (l *loader) positions() map[int16]store.Position {
 //go:embed take_over_dead_letters.sql
 var takeOverDeadLettersSQL string
 
-// decisions returns what is on record about the messages above a position. The dead letters of newer generations are taken over: this generation may be
-// able to read them, but their rows would appear behind published watermarks.
+// decisions returns what is on record about the messages above a position. The dead letters of newer generations are
+// taken over: this generation may be able to read them, but their rows would appear behind published watermarks.
 func (l *loader) decisions(ctx context.Context, at store.Position) (store.Decisions, error) {
 	if l.takeOver {
 		_, err := l.pool.Exec(ctx, takeOverDeadLettersSQL, at.Stream, at.Partition, int64(at.Sequence))

@@ -22,7 +22,8 @@ var (
 	reopenDeadLettersSQL string
 )
 
-// lost is what is on record about messages that the stream has lost. The projector has stopped their partitions, so nothing is added.
+// lost is what is on record about messages that the stream has lost. The projector has stopped their partitions, so
+// nothing is added.
 type lost struct {
 	regressed map[int16]store.Position // live positions of messages that the stream has lost
 	caps      map[int16][]fold.ClockCap
@@ -43,8 +44,8 @@ func findLost(ctx context.Context, s *source, db *store.Store, regressed map[int
 	return l, nil
 }
 
-// lostCaps returns the caps of messages that the stream has lost. Other messages with their sequences would count as stored too early. A stream loses
-// its end, so a cap whose last message is there is whole, and so are those before.
+// lostCaps returns the caps of messages that the stream has lost. Other messages with their sequences would count as
+// stored too early. A stream loses its end, so a cap whose last message is there is whole, and so are those before.
 func lostCaps(ctx context.Context, s *source, d store.Decisions) (caps []fold.ClockCap, err error) {
 	for _, c := range slices.Backward(d.ClockCaps.List()) {
 		held, err := holds(ctx, s.Stream, store.MessageID{Sequence: c.Last, StoredAt: c.LastStoredAt})
@@ -75,7 +76,8 @@ func (l *lost) forget(partition int16, d *store.Decisions) {
 	}
 }
 
-// drop removes the lost caps. Dead letters whose messages or retries may be lost are open again: another retry of one that was applied is stale.
+// drop removes the lost caps. Dead letters whose messages or retries may be lost are open again: another retry of one
+// that was applied is stale.
 func (l *lost) drop(ctx context.Context, tx pgx.Tx, stream uuid.UUID) error {
 	for partition := range l.regressed {
 		if _, err := tx.Exec(ctx, reopenDeadLettersSQL, stream, partition); err != nil {

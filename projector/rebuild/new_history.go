@@ -23,8 +23,8 @@ const (
 	otherUnfinishedSQL   = "select exists (select from control.generation where state = 'building' and id <> $1)"
 )
 
-// releaseWatermarks lets the watermarks of the live generation move again when a generation is dropped, unless another one is unfinished: its
-// rows are later than the highest watermark only while that does not move.
+// releaseWatermarks lets the watermarks of the live generation move again when a generation is dropped, unless another
+// one is unfinished: its rows are later than the highest watermark only while that does not move.
 func releaseWatermarks(ctx context.Context, tx pgx.Tx, dropped schema.Generation) error {
 	var unfinished bool
 	err := tx.QueryRow(ctx, otherUnfinishedSQL, dropped.ID).Scan(&unfinished)
@@ -37,9 +37,9 @@ func releaseWatermarks(ctx context.Context, tx pgx.Tx, dropped schema.Generation
 	return nil
 }
 
-// beginHistory makes all rows of the new generation later than everything that readers were told is complete: no watermark of the live
-// generation passes the highest one from now on, and no partition's clock of the stream that is read begins before it. So a client that walks by
-// updatedAt reads every row again. No commit is under way meanwhile.
+// beginHistory makes all rows of the new generation later than everything that readers were told is complete: no
+// watermark of the live generation passes the highest one from now on, and no partition's clock of the stream that is
+// read begins before it. So a client that walks by updatedAt reads every row again. No commit is under way meanwhile.
 func (b *builder) beginHistory(ctx context.Context, tx pgx.Tx) error {
 	if err := beginWritePause(ctx, tx); err != nil {
 		return err

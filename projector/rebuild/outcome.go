@@ -1,8 +1,6 @@
 package rebuild
 
 import (
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/google/uuid"
@@ -10,28 +8,20 @@ import (
 	"callboard/projector/store"
 )
 
-// maxUnreadable limits the messages that are listed. All are counted.
+// maxUnreadable limits the messages that are listed.
 const maxUnreadable = 1000
 
-// outcome is what a loader has committed in this run. It is safe for concurrent use.
+// outcome is what a loader has committed in this run. It is read while nothing is committed.
 type outcome struct {
-	mu         sync.Mutex
 	onCommit   func(messages int64) // called with their number after each commit; nil: not
 	messages   int64
-	unreadable []UnreadableMessage
-	touched    map[uuid.UUID]struct{} // phone systems of which calls were written since track; nil: it was not called
+	unreadable []UnreadableMessage    // could not be applied, although they are not dead letters on record
+	touched    map[uuid.UUID]struct{} // phone systems of which calls were written since the snapshot; nil: there is none
+
+	mu sync.Mutex // held by committed
 }
 
-// report makes the outcome call a function with the number of messages, now and after each commit; nil: no more.
-func (o *outcome) report(onCommit func(messages int64)) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.onCommit = onCommit; onCommit != nil {
-		onCommit(o.messages)
-	}
-}
-
-// committed adds a change set.
+// committed adds a change set. It is safe for concurrent use.
 func (o *outcome) committed(changes store.ChangeSet) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -49,32 +39,4 @@ func (o *outcome) committed(changes store.ChangeSet) {
 	if o.onCommit != nil {
 		o.onCommit(o.messages)
 	}
-}
-
-// track begins to note the phone systems of which calls are written.
-func (o *outcome) track() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.touched = make(map[uuid.UUID]struct{})
-}
-
-// tracked returns them.
-func (o *outcome) tracked() []uuid.UUID {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Collect(maps.Keys(o.touched))
-}
-
-// total returns how many messages were committed.
-func (o *outcome) total() int64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.messages
-}
-
-// unread returns the messages that could not be applied, although they are not dead letters on record.
-func (o *outcome) unread() []UnreadableMessage {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Clone(o.unreadable)
 }

@@ -21,9 +21,9 @@ const (
 	maxPauseTries = 20
 )
 
-// pauseWrites makes commits of the live generation wait by a lock, fills the partitions up to its positions, and does work, all in one transaction. It
-// returns the length of the pause. Where a projector does not finish its commit in time, or the loader does not catch up, commits go on for an
-// increasing interval before the next attempt.
+// pauseWrites makes commits of the live generation wait by a lock, fills the partitions up to its positions, and does
+// work, all in one transaction. It returns the length of the pause. Where a projector does not finish its commit in
+// time, or the loader does not catch up, commits go on for an increasing interval before the next attempt.
 func (l *loader) pauseWrites(
 	ctx context.Context, lock func(context.Context, pgx.Tx) error, work func(pgx.Tx) error,
 ) (pause time.Duration, err error) {
@@ -80,8 +80,9 @@ func withPauseRetries(ctx context.Context, c Config, try func() error) (err erro
 	return fmt.Errorf("write pause: a projector does not finish its commit, or the new generation does not catch up: %w", err)
 }
 
-// beginWritePause makes commits of the live generation wait until the transaction ends, and no reads: they write its positions, which it locks. A
-// commit that has begun is waited for, but not for long, in case its projector hangs. Should this process be frozen, the pause ends with its session.
+// beginWritePause makes commits of the live generation wait until the transaction ends, and no reads: they write its
+// positions, which it locks. A commit that has begun is waited for, but not for long, in case its projector hangs.
+// Should this process be frozen, the pause ends with its session.
 func beginWritePause(ctx context.Context, tx pgx.Tx) error {
 	if err := schema.SetLocal(ctx, tx, "lock_timeout = '2s'"); err != nil {
 		return fmt.Errorf("begin the write pause: %w", err)

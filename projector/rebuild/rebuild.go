@@ -1,14 +1,16 @@
-// Package rebuild builds the projection again from the stream's first event, and compares the live projection with the stream.
+// Package rebuild builds the projection again from the stream's first event, and compares the live projection with the
+// stream.
 //
 //	rebuild:   plan ─> load ─> index ─> compare ─> correct ─> switch ─> drop the previous one
 //	verify:    load ─> compare ─> drop what was built
 //	repair:    load one phone system ─> compare ─> replace its rows
 //	rollback:  load ─> correct ─> switch
 //
-// There is one way from a message to a row. A loader builds the rows in a schema beside the live one, by what a projector uses, too, from the
-// positions that were committed with the rows, so that an interrupted run is continued. It follows the live generation and never overtakes it.
-// PostgreSQL compares the rows of both in one snapshot, which is taken in a pause of the live generation's writes, when both have the same
-// positions. The switch pauses writes once more and renames two schemas.
+// There is one way from a message to a row. A loader builds the rows in a schema beside the live one, by what a
+// projector uses, too, from the positions that were committed with the rows, so that an interrupted run is continued.
+// It follows the live generation and never overtakes it. PostgreSQL compares the rows of both in one snapshot, which is
+// taken in a pause of the live generation's writes, when both have the same positions. The switch pauses writes once
+// more and renames two schemas.
 package rebuild
 
 import (
@@ -27,10 +29,11 @@ var (
 	ErrNoPrevious = errors.New("no previous generation: 'callboard rebuild --keep' keeps the one that it replaces")
 	// ErrOtherDefinition means that a generation has another release's tables or fold rules.
 	ErrOtherDefinition = errors.New("definition mismatch: another release built the generation")
-	// ErrUnreadable means that a message was applied once and can no longer be read, so a repair would lose what it said.
+	// ErrUnreadable means that a message was applied once and can no longer be read, so a repair would lose what it
+	// said.
 	ErrUnreadable = errors.New("the message can no longer be read")
-	// ErrUnconfirmed means that the connection or the context ended while a switch or a repair was being committed. While the commit waits for a
-	// synchronous standby, PostgreSQL has made it already.
+	// ErrUnconfirmed means that the connection or the context ended while a switch or a repair was being committed.
+	// While the commit waits for a synchronous standby, PostgreSQL has made it already.
 	ErrUnconfirmed = errors.New("the commit was not confirmed, so it may have taken effect")
 )
 
@@ -56,9 +59,9 @@ type Seconds float64
 
 func since(start time.Time) Seconds { return Seconds(time.Since(start).Seconds()) }
 
-// Run builds a generation, compares it with the live one and makes it live. It continues an unfinished run. Differences are reported
-// and do not stop it: correcting them is the purpose of a rebuild. keep keeps the replaced generation for a rollback. After any error
-// but [ErrDiskFull], the next run continues.
+// Run builds a generation, compares it with the live one and makes it live. It continues an unfinished run. Differences
+// are reported and do not stop it: correcting them is the purpose of a rebuild. keep keeps the replaced generation for
+// a rollback. After any error but [ErrDiskFull], the next run continues.
 func Run(ctx context.Context, c Config, keep bool) (result Result, err error) {
 	err = withLock(ctx, c, func(c Config) error {
 		b := &builder{config: c, keep: keep}
@@ -69,8 +72,8 @@ func Run(ctx context.Context, c Config, keep bool) (result Result, err error) {
 	return result, err
 }
 
-// Rollback brings the previous generation to the live one's positions and makes it live. The replaced generation becomes the previous
-// one, so a second rollback undoes the first.
+// Rollback brings the previous generation to the live one's positions and makes it live. The replaced generation
+// becomes the previous one, so a second rollback undoes the first.
 func Rollback(ctx context.Context, c Config) (result Result, err error) {
 	err = withLock(ctx, c, func(c Config) error {
 		b := &builder{config: c, keep: true}

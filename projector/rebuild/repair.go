@@ -23,9 +23,9 @@ type RepairResult struct {
 	Comparison Comparison `json:"comparison"` // of the replaced rows with those now
 }
 
-// Repair builds the rows of one phone system from the stream and replaces them in one transaction. Its partition's writes wait meanwhile; then the
-// projector starts again from its position. [uuid.Nil] stands for the rows that belong to no single phone system, whose repair interrupts all
-// partitions.
+// Repair builds the rows of one phone system from the stream and replaces them in one transaction. Its partition's
+// writes wait meanwhile; then the projector starts again from its position. [uuid.Nil] stands for the rows that belong
+// to no single phone system, whose repair interrupts all partitions.
 func Repair(ctx context.Context, c Config, system uuid.UUID) (result RepairResult, err error) {
 	err = withLock(ctx, c, func(c Config) error {
 		r := &repairer{verifier: verifier{config: c, system: uuid.NullUUID{UUID: system, Valid: true}}}
@@ -46,7 +46,7 @@ type repairer struct {
 
 func (r *repairer) checkDefinition(ctx context.Context) error {
 	return withConn(ctx, r.config.Database, func(conn *pgx.Conn) error {
-		other, err := hasOtherDefinition(ctx, conn)
+		_, other, err := liveGeneration(ctx, conn)
 		if err == nil && other {
 			return fmt.Errorf("live generation: %w: run 'callboard rebuild'", ErrOtherDefinition)
 		}
@@ -61,7 +61,7 @@ func (r *repairer) repair(ctx context.Context) error {
 		done = err == nil
 		return err
 	})
-	r.result.Messages, r.result.WritePause = r.loader.total(), Seconds(pause.Seconds())
+	r.result.Messages, r.result.WritePause = r.loader.messages, Seconds(pause.Seconds())
 	return asUnconfirmed(err, done)
 }
 
@@ -86,9 +86,10 @@ func (r *repairer) fence(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// replace replaces the rows by those that were built. Where reports show other values then, the calls get a later updatedAt.
+// replace replaces the rows by those that were built. Where reports show other values then, the calls get a later
+// updatedAt.
 func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
-	if messages := r.loader.unread(); len(messages) > 0 {
+	if messages := r.loader.unreadable; len(messages) > 0 {
 		m := messages[0]
 		return fmt.Errorf("message %d (%s): %w: %s", m.Sequence, m.Subject, ErrUnreadable, m.Reason)
 	}
@@ -124,7 +125,8 @@ func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// correct records that the phone system's calls get a time right after the watermark, and gives it to the rows that were built.
+// correct records that the phone system's calls get a time right after the watermark, and gives it to the rows that
+// were built.
 func (r *repairer) correct(ctx context.Context, tx pgx.Tx) error {
 	partition := r.source.partition(r.system.UUID)
 	var watermark time.Time

@@ -43,10 +43,11 @@ func (b *builder) rollback(ctx context.Context) (err error) {
 	return err
 }
 
-// findPrevious finds the newest previous generation. It and the live one must be of the stream as it is now, because the previous one
-// continues with the messages after its position. Nothing is compared: what was corrected since it went live shows other values again.
+// findPrevious finds the newest previous generation. It and the live one must be of the stream as it is now, because
+// the previous one continues with the messages after its position. Nothing is compared: what was corrected since it
+// went live shows other values again.
 func (b *builder) findPrevious(ctx context.Context, conn *pgx.Conn) (err error) {
-	if b.live, err = liveGeneration(ctx, conn); err != nil {
+	if b.live, _, err = liveGeneration(ctx, conn); err != nil {
 		return err
 	}
 	var definition []byte

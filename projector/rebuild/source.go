@@ -85,7 +85,8 @@ func (s *source) verifyPositions(ctx context.Context, positions map[int16]store.
 	return nil
 }
 
-// validPositions returns the positions whose messages the stream holds. The others are of another stream, or of messages that it has lost.
+// validPositions returns the positions whose messages the stream holds. The others are of another stream, or of
+// messages that it has lost.
 func (s *source) validPositions(ctx context.Context, positions map[int16]store.Position) (map[int16]store.Position, error) {
 	now, err := s.Reopen(ctx, s.js)
 	if err == nil {
@@ -110,8 +111,8 @@ func (s *source) validPositions(ctx context.Context, positions map[int16]store.P
 	return valid, nil
 }
 
-// confirmedPositions returns the valid positions. Where the stream has replicas, the others are confirmed as what stops a partition is: the
-// server that answers may not lead the stream any more, and lack its newest messages.
+// confirmedPositions returns the valid positions. Where the stream has replicas, the others are confirmed as what stops
+// a partition is: the server that answers may not lead the stream any more, and lack its newest messages.
 func (s *source) confirmedPositions(ctx context.Context, positions map[int16]store.Position) (valid map[int16]store.Position, err error) {
 	ofStream := maps.Clone(positions)
 	maps.DeleteFunc(ofStream, func(_ int16, p store.Position) bool { return p.Stream != s.ID })
@@ -125,19 +126,15 @@ func (s *source) confirmedPositions(ctx context.Context, positions map[int16]sto
 	}
 }
 
-// checkEnd is an error if the stream ends before messages that were applied. Where it has replicas, another server may have them: the one that
-// answered may not lead the stream any more.
+// checkEnd is an error if the stream ends before messages that were applied. Where it has replicas, another server may
+// have them: the one that answered may not lead the stream any more.
 func (s *source) checkEnd(ctx context.Context, applied uint64) error {
-	now, err := s.Reopen(ctx, s.js)
-	if err != nil {
-		return err
+	end, err := s.end(ctx)
+	if err == nil && end < applied {
+		return fmt.Errorf("stream %s ends at sequence %d, and its messages up to %d were applied before: run the command again",
+			s.Name(), end, applied)
 	}
-	info := now.CachedInfo()
-	if ingest.CheckLeader(info) != nil || info.State.LastSeq >= applied {
-		return nil
-	}
-	return fmt.Errorf("stream %s ends at sequence %d, and its messages up to %d were applied before: run the command again",
-		s.Name(), info.State.LastSeq, applied)
+	return err
 }
 
 // end returns the sequence of the stream's last message.

@@ -18,8 +18,8 @@ var (
 	dropSkippedDeadLettersSQL string
 )
 
-// replace makes the next generation live, once it has the corrections. Readers go on; projectors find their epochs outdated and start again from
-// the positions.
+// replace makes the next generation live, once it has the corrections. Readers go on; projectors find their epochs
+// outdated and start again from the positions.
 func (b *builder) replace(ctx context.Context) error {
 	b.config.Progress(Progress{Step: StepSwitch})
 	var done bool
@@ -36,8 +36,8 @@ func (b *builder) replace(ctx context.Context) error {
 	return withConn(ctx, b.config.Database, func(conn *pgx.Conn) error { return schema.InvalidatePlans(ctx, conn) })
 }
 
-// switchGenerations is the switch: fence, carry over, rename. No commit of the live generation is under way, and both generations have the same
-// positions.
+// switchGenerations is the switch: fence, carry over, rename. No commit of the live generation is under way, and both
+// generations have the same positions.
 func (b *builder) switchGenerations(ctx context.Context, tx pgx.Tx) error {
 	if err := b.fence(ctx, tx); err != nil {
 		return err
@@ -54,12 +54,13 @@ func (b *builder) switchGenerations(ctx context.Context, tx pgx.Tx) error {
 	return b.next.MakeLive(ctx, tx)
 }
 
-// fence is an error if this run is not the only one. It raises the epochs of the next generation above every epoch that a projector holds.
+// fence is an error if this run is not the only one. It raises the epochs of the next generation above every epoch that
+// a projector holds.
 func (b *builder) fence(ctx context.Context, tx pgx.Tx) error {
 	if err := b.config.checkLock(ctx, tx); err != nil {
 		return err
 	}
-	now, err := liveGeneration(ctx, tx.Conn())
+	now, _, err := liveGeneration(ctx, tx.Conn())
 	if err != nil {
 		return err
 	}

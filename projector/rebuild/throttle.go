@@ -21,9 +21,10 @@ const ownedPartitionsSQL = "select coalesce(array_agg(partition::smallint), '{}'
 
 // throttle makes work wait while the live projection lags. Several goroutines share one.
 //
-// The lag of a partition is the age of its watermark. A partition counts while a projector holds its lock and its watermark moves: a
-// worker that stops with a reason releases the lock, and an owner that is frozen or hangs no longer moves the watermark. Neither
-// holds work back, because neither catches up by waiting. The clocks of PostgreSQL and of NATS must agree to within the limit.
+// The lag of a partition is the age of its watermark. A partition counts while a projector holds its lock and its
+// watermark moves: a worker that stops with a reason releases the lock, and an owner that is frozen or hangs no longer
+// moves the watermark. Neither holds work back, because neither catches up by waiting. The clocks of PostgreSQL and of
+// NATS must agree to within the limit.
 type throttle struct {
 	database *pgxpool.Pool
 	limit    time.Duration // 0: no limit

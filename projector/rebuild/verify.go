@@ -13,15 +13,16 @@ import (
 	"callboard/schema"
 )
 
-// Verify builds the projection, or one phone system of it, from the stream beside the live one, compares the rows, and drops what it has built. Writes
-// pause for the snapshot. A projection that another release built is compared in the columns that both releases have.
+// Verify builds the projection, or one phone system of it, from the stream beside the live one, compares the rows, and
+// drops what it has built. Writes pause for the snapshot. A projection that another release built is compared in the
+// columns that both releases have.
 func Verify(ctx context.Context, c Config, system uuid.NullUUID) (result Comparison, err error) {
 	err = withLock(ctx, c, func(c Config) error {
 		v := &verifier{config: c, system: system}
 		return v.build(ctx, func() (err error) {
 			c := v.comparer()
 			result, err = c.run(ctx)
-			result.Unreadable = v.loader.unread()
+			result.Unreadable = v.loader.unreadable
 			return err
 		})
 	})
@@ -78,8 +79,9 @@ func (v *verifier) load(ctx context.Context, live map[int16]store.Position) erro
 	if v.system.Valid {
 		total = 0 // not known: most of the messages are of others
 	}
-	v.loader.report(func(messages int64) { v.config.Progress(Progress{Step: StepLoad, Done: messages, Total: total}) })
-	defer v.loader.report(nil)
+	v.loader.onCommit = func(messages int64) { v.config.Progress(Progress{Step: StepLoad, Done: messages, Total: total}) }
+	v.loader.onCommit(0)
+	defer func() { v.loader.onCommit = nil }()
 	if err := v.loader.reach(ctx, live); err != nil {
 		return err
 	}

@@ -27,8 +27,8 @@ type Partition struct {
 	StopReason string  `json:"stopReason,omitempty"`
 	StopDetail string  `json:"stopDetail,omitempty"` // what happened, and what to do
 
-	// Messages is the number of messages in the stream up to the position. It is null in a stopped partition, and in one
-	// without a position.
+	// Messages is the number of messages in the stream up to the position. It is null in a stopped partition, and in
+	// one without a position.
 	Messages      *int64         `json:"messages"`
 	Read          *int64         `json:"read"`    // according to the message accounting; null without a position
 	Missing       int64          `json:"missing"` // Messages - Read; any other value than 0 is a defect

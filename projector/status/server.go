@@ -36,8 +36,8 @@ const AuditLogMissing = "AUDIT_LOG_MISSING"
 // lookupTimeout is short: NATS does not answer where the user may not ask.
 const lookupTimeout = 2 * time.Second
 
-// streamProblem returns what is wrong with a stream beside the stream of events, or an empty text. It returns no error: the report must not depend on
-// it. code is the problem of a missing stream, and consequence what follows.
+// streamProblem returns what is wrong with a stream beside the stream of events, or an empty text. It returns no error:
+// the report must not depend on it. code is the problem of a missing stream, and consequence what follows.
 func streamProblem(ctx context.Context, js jetstream.JetStream, stream, code, consequence string) string {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
