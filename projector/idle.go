@@ -50,8 +50,12 @@ func (s *supervisor) advance(ctx context.Context, db *store.Store, workers ...*w
 	now := s.projector.config.Now()
 	held, clocks := make(map[int16]*worker), make(map[int16]feed.Clock)
 	for _, w := range workers {
-		if w.reconnected() || !w.work.TryLock() {
-			continue // the clock messages are still there, or the last move has not ended
+		if w.reconnected() {
+			w.fail(feed.ErrReconnected)
+			continue
+		}
+		if !w.work.TryLock() {
+			continue // the last move has not ended: the clock messages are still there
 		}
 		defer w.work.Unlock()
 		if move, clock, ok := w.planMove(now); ok {

@@ -116,7 +116,8 @@ func (w *worker) applyNext(ctx context.Context) error {
 	return nil
 }
 
-// reconnected tells whether the connection to NATS was lost since the stream was checked. Then the feed fails, too.
+// reconnected tells whether the connection to NATS was lost since the stream was checked. The feed fails, too, unless it
+// began to read after that.
 func (w *worker) reconnected() bool {
 	return w.projector.config.JetStream.Conn().Stats().Reconnects != w.reconnects
 }

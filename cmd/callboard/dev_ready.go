@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/readapi/access"
+	"callboard/readapi/query"
 )
 
 // devReady is the content of the ready file.
@@ -199,11 +200,9 @@ func (i *devInstance) findExamples(ctx context.Context, pool *pgxpool.Pool) ([]s
 	discovery := i.baseURL() + "/customer/phone-systems"
 	examples := []string{discovery, discovery + "/" + system.String() + "/call-logs?pageSize=5"}
 
-	rows, _ := pool.Query(ctx, `select recording_sid from projection.recording
-		where system_id = $1 and status = 'ready' and owner = 'call' order by created_at desc limit 1`, system)
-	newest, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	for _, sid := range newest {
-		examples = append(examples, discovery+"/"+system.String()+"/recordings/"+sid+"/url")
+	sid, err := query.NewestRecording(ctx, pool, system)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return examples, nil
 	}
-	return examples, err
+	return append(examples, discovery+"/"+system.String()+"/recordings/"+sid+"/url"), err
 }
