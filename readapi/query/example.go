@@ -1,0 +1,20 @@
+package query
+
+import (
+	"context"
+	_ "embed"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+//go:embed newest_recording.sql
+var newestRecordingSQL string
+
+// NewestRecording returns the SID of a phone system's newest recording that can be played, as an example of one. The
+// error is [pgx.ErrNoRows] if there is none.
+func NewestRecording(ctx context.Context, pool *pgxpool.Pool, system uuid.UUID) (sid string, err error) {
+	rows, _ := pool.Query(ctx, newestRecordingSQL, system)
+	return pgx.CollectExactlyOneRow(rows, pgx.RowTo[string])
+}
