@@ -2,15 +2,14 @@ package query
 
 import (
 	"context"
-	_ "embed"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-//go:embed newest_recording.sql
-var newestRecordingSQL string
+const newestRecordingSQL = "select recording_sid from projection.recording " +
+	"where system_id = $1 and status = 'ready' and owner = 'call' order by created_at desc limit 1"
 
 // NewestRecording returns the SID of a phone system's newest recording that can be played, as an example of one. The
 // error is [pgx.ErrNoRows] if there is none.
