@@ -39,29 +39,29 @@ type registration struct {
 }
 
 // registry is the table of all entities. An entity comes before the entities that refer to it.
-func registry() [15]registration {
-	return [...]registration{
-		{EntityPhoneSystem, false, (*PhoneSystem)(nil), readSystemKey, writeID},
-		{EntityGroup, true, (*Group)(nil), readID, writeID},
-		{EntityExtension, false, (*Extension)(nil), readSystemAndID, writeID},
-		{EntityPhone, false, (*Phone)(nil), readSystemAndID, writeID},
-		{EntityPhoneNumber, false, (*PhoneNumber)(nil), readSystemAndID, writeID},
-		{EntityAgentConfig, false, (*AgentConfig)(nil), readSystemAndID, writeID},
-		{EntityCallGroup, false, (*CallGroup)(nil), readSystemAndID, writeID},
-		{EntityCallMenu, false, (*CallMenu)(nil), readSystemAndID, writeID},
-		{EntityRepresentative, false, (*Representative)(nil), readSystemAndID, writeID},
-		{EntityClassification, true, (*Classification)(nil), readClassificationKey, writeClassificationKey},
-		{EntityCall, false, (*Call)(nil), readSystemAndID, writeID},
-		{EntityTranscript, false, (*Transcript)(nil), readTranscriptKey, writeTranscriptKey},
-		{EntityRecording, false, (*Recording)(nil), readRecordingKey, writeRecordingKey},
-		{EntityAnalysis, false, (*Analysis)(nil), readSystemAndID, writeID},
-		{EntityVoicemail, false, (*Voicemail)(nil), readSystemAndID, writeID},
-	}
+//
+//nolint:gochecknoglobals // nothing changes it
+var registry = [...]registration{
+	{EntityPhoneSystem, false, (*PhoneSystem)(nil), readSystemKey, writeID},
+	{EntityGroup, true, (*Group)(nil), readID, writeID},
+	{EntityExtension, false, (*Extension)(nil), readSystemAndID, writeID},
+	{EntityPhone, false, (*Phone)(nil), readSystemAndID, writeID},
+	{EntityPhoneNumber, false, (*PhoneNumber)(nil), readSystemAndID, writeID},
+	{EntityAgentConfig, false, (*AgentConfig)(nil), readSystemAndID, writeID},
+	{EntityCallGroup, false, (*CallGroup)(nil), readSystemAndID, writeID},
+	{EntityCallMenu, false, (*CallMenu)(nil), readSystemAndID, writeID},
+	{EntityRepresentative, false, (*Representative)(nil), readSystemAndID, writeID},
+	{EntityClassification, true, (*Classification)(nil), readClassificationKey, writeClassificationKey},
+	{EntityCall, false, (*Call)(nil), readSystemAndID, writeID},
+	{EntityTranscript, false, (*Transcript)(nil), readTranscriptKey, writeTranscriptKey},
+	{EntityRecording, false, (*Recording)(nil), readRecordingKey, writeRecordingKey},
+	{EntityAnalysis, false, (*Analysis)(nil), readSystemAndID, writeID},
+	{EntityVoicemail, false, (*Voicemail)(nil), readSystemAndID, writeID},
 }
 
 // registered returns an entity's registration; ok is false for an unknown entity.
 func registered(entity Entity) (r registration, ok bool) {
-	for _, r := range registry() {
+	for _, r := range &registry {
 		if r.entity == entity {
 			return r, true
 		}
@@ -72,7 +72,7 @@ func registered(entity Entity) (r registration, ok bool) {
 // Entities returns all entities. An entity comes before the entities that refer to it.
 func Entities() []Entity {
 	var all []Entity
-	for _, r := range registry() {
+	for _, r := range &registry {
 		all = append(all, r.entity)
 	}
 	return all

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"callboard/events"
 	"callboard/projector/feed"
 	"callboard/projector/ingest"
 	"callboard/projector/store"
@@ -65,15 +66,12 @@ func (w *worker) run(ctx context.Context, s *supervisor) error {
 
 // loop applies batches. While fewer batches are in work than there are connections, a partition takes its next one.
 func (w *worker) loop(ctx context.Context) error {
+	var next batch // that was read while another one was committed
 	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case err := <-w.feed.Failed:
-			return err
-		case err := <-w.failed:
-			return err
-		case <-w.feed.Ready:
+		if len(next.decoded) == 0 {
+			if err := w.await(ctx); err != nil || ctx.Err() != nil {
+				return err
+			}
 		}
 
 		// The messages of partitions that wait are not decoded yet, which takes less memory.
@@ -82,7 +80,11 @@ func (w *worker) loop(ctx context.Context) error {
 			return nil
 		case w.projector.batches <- struct{}{}:
 		}
-		err := w.applyNext(ctx)
+		if len(next.decoded) == 0 {
+			next = w.read(w.feed.Take(w.projector.config.BatchSize))
+		}
+		var err error
+		next, err = w.applyAndRead(ctx, next)
 		<-w.projector.batches
 		if err != nil {
 			return err
@@ -90,28 +92,61 @@ func (w *worker) loop(ctx context.Context) error {
 	}
 }
 
-// applyNext applies and commits the messages that are there, up to a batch. It finishes although ctx ends, unless claim
-// checks are left to fetch.
-func (w *worker) applyNext(ctx context.Context) error {
-	messages := w.feed.Take(w.projector.config.BatchSize)
-	if len(messages) == 0 {
+// await waits until there may be messages. It returns nil if ctx ends before.
+func (w *worker) await(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
 		return nil
+	case err := <-w.feed.Failed:
+		return err
+	case err := <-w.failed:
+		return err
+	case <-w.feed.Ready:
+		return nil
+	}
+}
+
+// batch is messages that were taken from the feed and decoded.
+type batch struct {
+	decoded  []ingest.Decoded
+	received time.Time // when they were taken
+}
+
+func (w *worker) read(messages []events.StoredMessage) batch {
+	received := w.projector.config.Now()
+	return batch{w.applier.Reader.Read(messages), received}
+}
+
+// applyAndRead commits a batch. While it does, it reads the next one, if that is full and no partition waits for its turn: a
+// smaller batch would hold only the first messages that arrive during a commit.
+func (w *worker) applyAndRead(ctx context.Context, b batch) (next batch, err error) {
+	if len(b.decoded) == 0 {
+		return batch{}, nil
 	}
 	defer w.feed.Done()
 	if w.reconnected() {
-		return feed.ErrReconnected
+		return batch{}, feed.ErrReconnected
 	}
-	received := w.projector.config.Now()
-	items := w.applier.Reader.Read(messages)
 
+	var reading sync.WaitGroup
+	if len(w.projector.batches) < cap(w.projector.batches) {
+		reading.Go(func() { next = w.read(w.feed.TakeFull(w.projector.config.BatchSize)) })
+	}
+	err = w.apply(ctx, b)
+	reading.Wait()
+	return next, err
+}
+
+// apply commits a batch. It finishes although ctx ends, unless claim checks are left to fetch.
+func (w *worker) apply(ctx context.Context, b batch) error {
 	w.work.Lock()
 	defer w.work.Unlock()
 	w.idle.Store(false) // with the lock, as the supervisor sets it
 	began := time.Now()
-	if err := w.applier.Apply(ctx, items, received); err != nil {
+	if err := w.applier.Apply(ctx, b.decoded, b.received); err != nil {
 		return err
 	}
-	w.projector.metrics.storedAhead(w.partition, items[len(items)-1].StoredAt, received)
+	w.projector.metrics.storedAhead(w.partition, b.decoded[len(b.decoded)-1].StoredAt, b.received)
 	w.projector.metrics.commits.WithLabelValues(label(w.partition)).Observe(time.Since(began).Seconds())
 	return nil
 }

@@ -32,8 +32,8 @@ type Member struct {
 	missed      uint64 // the messages between last and this sequence were skipped
 	queue       []events.StoredMessage
 	queuedBytes int64
-	takenBytes  int64     // of the batch that was taken and is not done
-	takenAt     time.Time // when it was
+	taken       []int64   // bytes of the batches that were taken and are not done, the oldest first
+	moved       time.Time // when a batch was taken or done last
 }
 
 // Join makes a partition, whose messages up to a position have been applied, a member. Leave must follow.
@@ -54,7 +54,6 @@ func (f *SharedFeed) Join(ctx context.Context, partition int, position uint64) *
 
 // Leave takes the partition off the feed. Its messages are thrown away.
 func (m *Member) Leave() {
-	m.Done()
 	m.feed.mu.Lock()
 	m.feed.remove(m)
 	m.feed.mu.Unlock()
@@ -62,19 +61,28 @@ func (m *Member) Leave() {
 	m.running.Wait()
 }
 
-// Take returns a batch of the messages that are there, up to a limit; perhaps none. It never waits: batches grow with
-// the backlog. Clock messages are in their order, and are not taken alone. Done must follow before the next batch is
-// taken.
-func (m *Member) Take(limit int) []events.StoredMessage {
+// Take returns a batch of the messages that are there, up to a limit; perhaps none. It never waits: batches grow with the
+// backlog. Clock messages are in their order, and are not taken alone. Done must follow.
+func (m *Member) Take(limit int) []events.StoredMessage { return m.take(limit, false) }
+
+// TakeFull is like Take, and takes nothing unless the batch is as large as it may be.
+func (m *Member) TakeFull(limit int) []events.StoredMessage { return m.take(limit, true) }
+
+func (m *Member) take(limit int, full bool) []events.StoredMessage {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
 	n, size := m.available(limit)
+	if full && n < limit && n == len(m.queue) {
+		return nil
+	}
 	batch := slices.Clone(m.queue[:n])
 	clear(m.queue[:n]) // the queue's memory outlives the messages
 	m.queue = m.queue[n:]
 	m.queuedBytes -= size
-	m.takenBytes += size
-	m.takenAt = time.Now()
+	if n > 0 {
+		m.taken = append(m.taken, size)
+	}
+	m.moved = time.Now()
 	m.wake()
 	m.feed.readMissed(m)
 	return batch
@@ -98,17 +106,29 @@ func (m *Member) available(limit int) (n int, size int64) {
 	return n, size
 }
 
-// Done gives back the room of the batch that was taken, if there is one: it is committed or thrown away.
+// Done gives back the room of the oldest batch that was taken, if there is one: it is committed or thrown away.
 func (m *Member) Done() {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
-	m.takenBytes = 0
+	if m.busy() {
+		m.taken = m.taken[1:]
+	}
+	m.moved = time.Now()
 	m.feed.room.Broadcast()
 	m.wake()
 }
 
 // busy tells whether messages were taken and are not done.
-func (m *Member) busy() bool { return m.takenBytes > 0 }
+func (m *Member) busy() bool { return len(m.taken) > 0 }
+
+// bytes returns how many bytes wait or are in work.
+func (m *Member) bytes() int64 {
+	sum := m.queuedBytes
+	for _, size := range m.taken {
+		sum += size
+	}
+	return sum
+}
 
 // behind tells whether messages that the member lacks were skipped.
 func (m *Member) behind() bool { return m.missed > m.last }

@@ -60,12 +60,12 @@ func (f *SharedFeed) share() int64 { return f.config.Bytes / int64(max(1, len(f.
 
 // hasRoom tells whether a message fits into the member's share.
 func (m *Member) hasRoom(message events.StoredMessage) bool {
-	has := m.queuedBytes + m.takenBytes
+	has := m.bytes()
 	return has == 0 || has+int64(message.Size()) <= m.feed.share()
 }
 
 // stuck tells whether a batch of the member has been in work for long.
-func (m *Member) stuck() bool { return m.busy() && time.Since(m.takenAt) > m.feed.stuckTimeout }
+func (m *Member) stuck() bool { return m.busy() && time.Since(m.moved) > m.feed.stuckTimeout }
 
 // awaitRoom waits until bytes are given back or a reading is stopped, or for a moment.
 func (f *SharedFeed) awaitRoom() {

@@ -214,7 +214,7 @@ func (f *SharedFeed) Used() (bytes int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, m := range f.members {
-		bytes += m.queuedBytes + m.takenBytes
+		bytes += m.bytes()
 	}
 	return bytes
 }
@@ -243,7 +243,7 @@ func (f *SharedFeed) remove(m *Member) {
 	}
 	delete(f.members, m.partition)
 	m.gone = true
-	m.queue, m.queuedBytes, m.takenBytes = nil, 0, 0
+	m.queue, m.queuedBytes, m.taken = nil, 0, nil
 	f.room.Broadcast()
 	if len(f.members) == 0 {
 		f.signal()
