@@ -29,7 +29,7 @@ type Config struct {
 	Control     *pgxpool.Pool       // as Database, for statements that don't wait for batches; nil: Database
 	Partitions  []int               // that this projector may own; nil: all of the stream's
 	BatchSize   int                 // the most messages in one transaction; 0: 2000
-	FeedBytes   int64               // the most bytes of messages in memory, for all partitions; 0: 64 MiB
+	FeedBytes   int64               // the most bytes of messages in memory, for all partitions; 0: 128 MiB
 	Clock       time.Duration       // how old the newest clock message may be until the projector publishes another one; 0: 1 s
 	Tick        time.Duration       // the interval at which the projector checks its partitions and other owners; 0: 500 ms
 	OwnerChecks int                 // after how many checks without a statement of an owner a standby takes over, one check per tick; 0: 20
@@ -56,7 +56,7 @@ func New(config Config) *Projector {
 	config.BatchSize = cmp.Or(config.BatchSize, 2000)
 	config.Tick = cmp.Or(config.Tick, 500*time.Millisecond)
 	config.Clock = cmp.Or(config.Clock, time.Second)
-	config.FeedBytes = cmp.Or(config.FeedBytes, 64<<20)
+	config.FeedBytes = cmp.Or(config.FeedBytes, 128<<20)
 	config.OwnerChecks = cmp.Or(config.OwnerChecks, 20)
 	if config.Now == nil {
 		config.Now = time.Now

@@ -42,6 +42,7 @@ type State struct {
 	Notices []Notice
 
 	byEntity     map[events.Entity]rule
+	buffer       []byte // of a transcript's text
 	recordingsOf facetIndex[RecordingKey]
 	analysesOf   facetIndex[Key]
 }

@@ -59,7 +59,7 @@ func (s *State) applyTranscript(e events.Event, at events.Time) (Outcome, error)
 	if stored := max(row.Version, s.tombstone(e.Identity).Version); e.Version < stored || e.Version == stored && row.Version == 0 {
 		return Stale, nil
 	}
-	next, text := nextTranscription(owner, row.Transcription, e)
+	next, text := s.nextTranscription(owner, row.Transcription, e)
 	if e.Version == row.Version {
 		return staleOr(next != row.Transcription), nil
 	}
@@ -73,15 +73,15 @@ func (s *State) applyTranscript(e events.Event, at events.Time) (Outcome, error)
 }
 
 // nextTranscription returns the transcription after an event, and the text that it stores, if any.
-func nextTranscription(owner OwnerRowKey, now Transcription, e events.Event) (next Transcription, text TranscriptText) {
+func (s *State) nextTranscription(owner OwnerRowKey, now Transcription, e events.Event) (next Transcription, text TranscriptText) {
 	switch {
 	case e.Deleted():
 		return now.withoutText(events.TranscriptRemoved), text
 	case e.State.(*events.Transcript).Status != events.TranscriptCompleted:
 		return now.withoutText(e.State.(*events.Transcript).Status), text
 	}
-	text = transcriptText(owner, e.State.(*events.Transcript))
-	return text.transcription(), text
+	text = s.transcriptText(owner, e.State.(*events.Transcript))
+	return s.transcription(text), text
 }
 
 // storeText writes or deletes the stored text where the transcription has another one.
@@ -124,19 +124,22 @@ func (t Transcription) orUnavailable() Transcription {
 }
 
 // transcriptText returns the row that a completed transcript stores. Without a text, the row has an empty text and no turns.
-func transcriptText(owner OwnerRowKey, t *events.Transcript) TranscriptText {
+func (s *State) transcriptText(owner OwnerRowKey, t *events.Transcript) TranscriptText {
 	turns := t.Turns
 	if !t.Text.Valid {
 		turns = nil
 	}
-	return TranscriptText{OwnerRowKey: owner, Text: t.Text.Value, Turns: jsonArray(turns)}
+	s.buffer = appendTurns(s.buffer[:0], turns)
+	return TranscriptText{OwnerRowKey: owner, Text: t.Text.Value, Turns: JSON(s.buffer)}
 }
 
-func (t TranscriptText) transcription() Transcription {
-	const separator = "\x00" // a text cannot contain NUL
+func (s *State) transcription(t TranscriptText) Transcription {
+	s.buffer = append(s.buffer[:0], t.Text...)
+	s.buffer = append(s.buffer, 0) // separates the two: a text cannot contain NUL
+	s.buffer = append(s.buffer, t.Turns...)
 	return Transcription{
 		Status:     TranscriptionCompleted,
-		Digest:     events.Some(sha256.Sum256([]byte(t.Text + separator + string(t.Turns)))),
+		Digest:     events.Some(sha256.Sum256(s.buffer)),
 		TextBytes:  events.Some(int64(len(t.Text))),
 		TurnsBytes: events.Some(int64(len(t.Turns))),
 	}
