@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -59,8 +58,8 @@ func indexOf(members []member, name string) int {
 
 // document is the memory in which one message after the other is parsed.
 type document struct {
-	members []member
-	decoder jsontext.Decoder
+	data    bytes.Buffer
+	scanner scanner
 }
 
 // maxKept is the number of members for which a document keeps its memory.
@@ -72,9 +71,8 @@ func (d *document) object(data []byte, p *problems) *object {
 		p.add("", atMost(maxMessageBytes, "bytes"))
 		return nil
 	}
-	var err error
-	d.decoder.Reset(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true))
-	d.members, err = scan(&d.decoder, string(data), slices.Grow(d.members[:0], min(len(data)/32+8, 64)))
+	d.data = *bytes.NewBuffer(data)
+	members, err := d.scanner.scan(&d.data, string(data))
 	switch {
 	case errors.Is(err, errTooManyValues):
 		p.add("", err.Error())
@@ -82,19 +80,21 @@ func (d *document) object(data []byte, p *problems) *object {
 	case err != nil:
 		*p = append(*p, syntaxProblem(err))
 		return nil
-	case d.members[0].kind != '{':
+	case members[0].kind != '{':
 		p.add("", "must be an object")
 		return nil
 	}
-	return &object{members: d.members[1:], problems: p}
+	return &object{members: members[1:], problems: p}
 }
 
 // forget drops the references to the last message.
 func (d *document) forget() {
-	if cap(d.members) > maxKept {
+	if cap(d.scanner.members) > maxKept {
 		*d = document{}
 	}
-	clear(d.members)
+	clear(d.scanner.members)
+	clear(d.scanner.open[:cap(d.scanner.open)])
+	d.data, d.scanner.text = bytes.Buffer{}, ""
 }
 
 // syntaxProblem describes a syntax error without quoting the data.

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"slices"
@@ -15,8 +16,10 @@ var (
 
 // scanner lists the members of a JSON value. jsontext refuses invalid UTF-8 and lone surrogates. The scanner looks for
 // duplicate members itself, because jsontext needs several times as much memory for it.
+//
+// It keeps its memory for the next value.
 type scanner struct {
-	decoder *jsontext.Decoder
+	decoder jsontext.Decoder
 	text    string // what the decoder reads
 	members []member
 	open    []container // around the next value
@@ -29,17 +32,18 @@ type container struct {
 	names map[string]bool // of an object with many members; nil: they are few
 }
 
-// scan appends the members of a text that is exactly one JSON value, which the decoder reads. An error is
+// scan returns the members of data that is exactly one JSON value, and whose text is given, too. An error is
 // [errTooManyValues], or says why the text is no value.
-func scan(decoder *jsontext.Decoder, text string, members []member) ([]member, error) {
-	s := scanner{decoder: decoder, text: text, members: members}
+func (s *scanner) scan(data *bytes.Buffer, text string) ([]member, error) {
+	s.decoder.Reset(data, jsontext.AllowDuplicateNames(true))
+	s.text, s.members, s.open, s.name = text, slices.Grow(s.members[:0], min(len(text)/32+8, 64)), s.open[:0], ""
 	for len(s.members) == 0 || len(s.open) > 0 {
 		if err := s.next(); err != nil {
-			return s.members, err
+			return nil, err
 		}
 	}
-	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return s.members, errDataAfter
+	if _, err := s.decoder.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, errDataAfter
 	}
 	return s.members, nil
 }
