@@ -18,14 +18,15 @@ const (
 	// auditMaxAge is how far a database can go back, by a failover or a restore, and still get all entries again.
 	auditMaxAge = 48 * time.Hour
 
-	// auditMaxBytes is what the stream holds at most: some eight million entries. The audit can't take the disk that the events need. The server
-	// reserves it: with more, it refuses the stream on a small disk.
+	// auditMaxBytes is what the stream holds at most: some eight million entries. The audit can't take the disk that
+	// the events need. The server reserves it: with more, it refuses the stream on a small disk.
 	auditMaxBytes = 4 << 30
 )
 
-// AuditStreamConfig returns the configuration of the stream. It keeps messages that are stored in PostgreSQL, because a failover can lose what
-// PostgreSQL has committed last. When it is full, it refuses new messages: readers keep the entries and, when they have no room left,
-// refuse requests. Purges are allowed, so that projectors can make room by removing old messages whose entries are stored.
+// AuditStreamConfig returns the configuration of the stream. It keeps messages that are stored in PostgreSQL,
+// because a failover can lose what PostgreSQL has committed last. When it is full, it refuses new messages: readers
+// keep the entries and, when they have no room left, refuse requests. Purges are allowed, so that projectors can
+// make room by removing old messages whose entries are stored.
 func AuditStreamConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:       AuditStream,

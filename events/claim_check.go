@@ -17,7 +17,8 @@ import (
 // maxChunk is the object store's default chunk size in bytes. A server with a small max_payload needs smaller chunks.
 const maxChunk = 128 << 10
 
-// storeBody stores a transcript's text and turns in the object store and returns the transcript with a claim check in their place.
+// storeBody stores a transcript's text and turns in the object store and returns the transcript with a claim check
+// in their place.
 func (p *Publisher) storeBody(ctx context.Context, t *Transcript) (*Transcript, error) {
 	body, err := json.Marshal(transcriptBody{t.Text, t.Turns})
 	if err != nil {
@@ -40,16 +41,16 @@ type transcriptBody struct {
 	Turns []Turn       `json:"turns"`
 }
 
-// entryName returns the same name for every attempt to publish one state of a transcript. Another body under the same version gets another
-// name, because the event that was applied refers to the first one.
+// entryName returns the same name for every attempt to publish one state of a transcript. Another body under the
+// same version gets another name, because the event that was applied refers to the first one.
 func entryName(id Identity, digest string) string {
 	const unique = 16 // characters of a digest
 	start := strings.TrimPrefix(digest, "SHA-256=")[:unique]
 	return id.System.String() + "/" + id.Key + "/" + strconv.FormatInt(id.Version, 10) + "/" + start
 }
 
-// putEntry does not replace an equal entry, because that would delete chunks that a consumer may be reading. An interrupted attempt can have
-// stored the entry without its chunks.
+// putEntry does not replace an equal entry, because that would delete chunks that a consumer may be reading. An
+// interrupted attempt can have stored the entry without its chunks.
 func (p *Publisher) putEntry(ctx context.Context, o Object, body []byte) error {
 	bucket, err := p.js.ObjectStore(ctx, o.Bucket)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {

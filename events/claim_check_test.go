@@ -219,8 +219,8 @@ func TestFetchBodies_LaggingReplica(t *testing.T) {
 	}
 }
 
-// replica is a JetStream of which a replica answers the requests that any replica may answer. It has no message for a number of
-// requests.
+// replica is a JetStream of which a replica answers the requests that any replica may answer. It has no message for
+// a number of requests.
 type replica struct {
 	js  jetstream.JetStream
 	lag atomic.Int32 // requests

@@ -17,7 +17,8 @@ const (
 	// bucketStream is the stream of the transcripts' bucket.
 	bucketStream = "OBJ_" + TranscriptBucket
 
-	// maxChunks is how many chunks a body may have. Chunks of less than 1 KiB would take longer to read than their bytes are worth.
+	// maxChunks is how many chunks a body may have. Chunks of less than 1 KiB would take longer to read than their
+	// bytes are worth.
 	maxChunks = MaxBodyBytes >> 10
 
 	// fetchConcurrency is how many entries are fetched at a time.
@@ -26,22 +27,23 @@ const (
 	// readTimeout limits the time in which the chunks of one entry arrive.
 	readTimeout = 30 * time.Second
 
-	// fetchAttempts is how often an entry is asked for that can't be read although NATS is healthy. The pauses between the attempts begin
-	// with fetchPause and double.
+	// fetchAttempts is how often an entry is asked for that can't be read although NATS is healthy. The pauses between
+	// the attempts begin with fetchPause and double.
 	fetchAttempts = 8
 	fetchPause    = 50 * time.Millisecond
 
-	// doubtAttempts is how often an entry is asked for that contradicts its event, in a bucket with replicas. Any replica answers, and can lag
-	// behind the event that names the entry.
+	// doubtAttempts is how often an entry is asked for that contradicts its event, in a bucket with replicas. Any
+	// replica answers, and can lag behind the event that names the entry.
 	doubtAttempts = 3
 )
 
-// FetchBodies fetches the texts and turns of transcripts with claim checks, several at a time, sets them, and clears the transcripts' Object. It
-// leaves transcripts without a claim check unchanged.
+// FetchBodies fetches the texts and turns of transcripts with claim checks, several at a time, sets them, and
+// clears the transcripts' Object. It leaves transcripts without a claim check unchanged.
 //
-// The error of a transcript is an [*InvalidError] at /object: its entry is missing, unreadable or another one than the event announces, or
-// could not be read in a bounded number of attempts. Such an error is permanent, and leaves the transcript unchanged. The last result is an
-// error if NATS is not healthy; transcripts that have an Object and no error were not fetched then.
+// The error of a transcript is an [*InvalidError] at /object: its entry is missing, unreadable or another one than
+// the event announces, or could not be read in a bounded number of attempts. Such an error is permanent, and leaves
+// the transcript unchanged. The last result is an error if NATS is not healthy; transcripts that have an Object and
+// no error were not fetched then.
 func FetchBodies(ctx context.Context, js jetstream.JetStream, transcripts []*Transcript) (invalid []error, err error) {
 	return fetchBodies(ctx, js, transcripts, fetchPause)
 }
@@ -93,7 +95,8 @@ type claim struct {
 	err        error  // of the last attempt
 }
 
-// undecided sets the permanent errors of claims that failed in an attempt, and returns the claims that are to be tried again.
+// undecided sets the permanent errors of claims that failed in an attempt, and returns the claims that are to be
+// tried again.
 func undecided(claims []*claim, attempt int, replicated bool) (again []*claim) {
 	for _, c := range claims {
 		var fault entryError
@@ -189,8 +192,9 @@ func (b bucket) fetchBody(ctx context.Context, t *Transcript) error {
 	return t.ReadBody(body)
 }
 
-// find returns the description of an entry that is the announced one and whose chunks are all there: reading waits for a chunk that is missing.
-// It does not follow a link, which Publisher never stores: a link can lead to itself, or to a bucket that consumers may not read.
+// find returns the description of an entry that is the announced one and whose chunks are all there: reading waits
+// for a chunk that is missing. It does not follow a link, which Publisher never stores: a link can lead to itself,
+// or to a bucket that consumers may not read.
 func (b bucket) find(ctx context.Context, o Object) (*jetstream.ObjectInfo, error) {
 	info, err := b.store.GetInfo(ctx, o.Name, jetstream.GetObjectInfoShowDeleted())
 	switch {
@@ -274,8 +278,8 @@ func missingChunks(ctx context.Context, stream jetstream.Stream, info *jetstream
 	return stored < max(uint64(info.Chunks), 1), err
 }
 
-// storedMessages asks the leader of the bucket's stream how many messages it has under a subject of the bucket. Any replica answers requests
-// for an entry, and can lag.
+// storedMessages asks the leader of the bucket's stream how many messages it has under a subject of the bucket. Any
+// replica answers requests for an entry, and can lag.
 func storedMessages(ctx context.Context, stream jetstream.Stream, subject string) (uint64, error) {
 	subject = "$O." + TranscriptBucket + "." + subject
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(subject))

@@ -10,8 +10,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ClockSubject is the subject of clock messages. They are in no partition, and their subject is stored as it is published. A clock message that
-// was delivered proves that every message below it was delivered or is in another partition: no answer about a stream proves that.
+// ClockSubject is the subject of clock messages. They are in no partition, and their subject is stored as it is
+// published. A clock message that was delivered proves that every message below it was delivered or is in another
+// partition: no answer about a stream proves that.
 const ClockSubject = subjectRoot + ".clock"
 
 // ErrClockElsewhere is the refusal of a clock message by another stream than the one that it is for.
@@ -24,10 +25,11 @@ const (
 	wrongSequenceInUse jetstream.ErrorCode = 10164
 )
 
-// PublishClock publishes a clock message if the last one of the stream has the sequence after, 0: none. It returns the sequence of the stream's
-// last clock message: the published one, or the one that the stream has already. So several publishers store one together, and no ID can be
-// taken in advance. A caller must wait before the next attempt, whatever the answer is. The error is [ErrClockElsewhere] if another stream took
-// the subject over, and [jetstream.ErrNoStreamResponse] if no stream takes clock messages.
+// PublishClock publishes a clock message if the last one of the stream has the sequence after, 0: none. It returns
+// the sequence of the stream's last clock message: the published one, or the one that the stream has already. So
+// several publishers store one together, and no ID can be taken in advance. A caller must wait before the next
+// attempt, whatever the answer is. The error is [ErrClockElsewhere] if another stream took the subject over, and
+// [jetstream.ErrNoStreamResponse] if no stream takes clock messages.
 func PublishClock(ctx context.Context, js jetstream.JetStream, stream string, after uint64) (last uint64, err error) {
 	m := nats.NewMsg(ClockSubject)
 	// For people who look at the stream: the publisher's clock in milliseconds.

@@ -10,7 +10,8 @@ import (
 	"callboard/events/eventstest"
 )
 
-// Publishers that follow the same clock message store one, and its subject stays as it is. No ID decides, so nobody can take one in advance.
+// Publishers that follow the same clock message store one, and its subject stays as it is. No ID decides, so nobody
+// can take one in advance.
 func TestPublishClock(t *testing.T) {
 	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())

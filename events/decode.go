@@ -2,14 +2,15 @@ package events
 
 import "github.com/google/uuid"
 
-// Decode parses a message, as published or as stored. The error, if any, is an [*InvalidError] with every problem found.
+// Decode parses a message, as published or as stored. The error, if any, is an [*InvalidError] with every problem
+// found.
 func Decode(m Message) (Event, error) {
 	var d Decoder
 	return d.Decode(m)
 }
 
-// Decoder decodes one message after the other and reuses its memory for that. The zero value is ready. A Decoder is not safe for
-// concurrent use.
+// Decoder decodes one message after the other and reuses its memory for that. The zero value is ready. A Decoder is
+// not safe for concurrent use.
 type Decoder struct {
 	message  Message
 	event    Event
@@ -85,7 +86,8 @@ func (d *Decoder) data(ceType, typeAt string, o *object) {
 	}
 }
 
-// checkSubject compares the subject with the body. Where they disagree, neither is trusted. at is the pointer to the subject.
+// checkSubject compares the subject with the body. Where they disagree, neither is trusted. at is the pointer to
+// the subject.
 func (d *Decoder) checkSubject(at string) {
 	if len(d.problems) > 0 {
 		return

@@ -14,18 +14,19 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ackWait is how long a Publisher waits for an acknowledgement before it sends the event again. It is long enough for a server that
-// syncs every write to a busy disk.
+// ackWait is how long a Publisher waits for an acknowledgement before it sends the event again. It is long enough
+// for a server that syncs every write to a busy disk.
 const ackWait = 10 * time.Second
 
-// ErrDuplicate means that the stream has an event of the same source and ID already: it was stored within the [DuplicateWindow], and
-// Publish had not sent it. Either the event was published before, or another event has its ID.
+// ErrDuplicate means that the stream has an event of the same source and ID already: it was stored within the
+// [DuplicateWindow], and Publish had not sent it. Either the event was published before, or another event has its
+// ID.
 var ErrDuplicate = errors.New("the stream has an event of this source and ID already: " +
 	"unless that is this event, give it another ID")
 
-// UnacknowledgedError has the events that the server did not acknowledge as stored. The server may have stored them. Publish the
-// events again as they are here, under their IDs: within the [DuplicateWindow] the stream stores no event twice, and those that it has are an
-// [ErrDuplicate].
+// UnacknowledgedError has the events that the server did not acknowledge as stored. The server may have stored
+// them. Publish the events again as they are here, under their IDs: within the [DuplicateWindow] the stream stores
+// no event twice, and those that it has are an [ErrDuplicate].
 type UnacknowledgedError struct {
 	Events []Event // in the order given to Publish, with the IDs under which they were sent
 	Err    error   // the last error
@@ -142,8 +143,8 @@ func (p *Publisher) send(ctx context.Context, batch []outgoing) []error {
 	return errs
 }
 
-// canContinue reports whether the next message can succeed after the last one failed, which is so only if that one was too large. Any
-// other error would meet every message, each after another timeout.
+// canContinue reports whether the next message can succeed after the last one failed, which is so only if that one
+// was too large. Any other error would meet every message, each after another timeout.
 func canContinue(errs []error) bool {
 	if len(errs) == 0 {
 		return true
@@ -159,8 +160,8 @@ type inFlight struct {
 	repeated bool // the stream may have the event from an earlier attempt
 }
 
-// sendOne does not wait for the acknowledgement. PublishMsgAsync waits 200 ms by default if other publishers use up the connection's
-// limit of messages in flight; WithStallWait extends that.
+// sendOne does not wait for the acknowledgement. PublishMsgAsync waits 200 ms by default if other publishers use up
+// the connection's limit of messages in flight; WithStallWait extends that.
 func (p *Publisher) sendOne(ctx context.Context, o *outgoing) (f inFlight, err error) {
 	if err := ctx.Err(); err != nil {
 		return f, err
@@ -174,7 +175,8 @@ func (p *Publisher) sendOne(ctx context.Context, o *outgoing) (f inFlight, err e
 	return f, err
 }
 
-// acknowledged waits until [ackWait] after the event was sent, so that events which were lost together are waited for once.
+// acknowledged waits until [ackWait] after the event was sent, so that events which were lost together are waited
+// for once.
 func (f inFlight) acknowledged(ctx context.Context) error {
 	timeout := time.NewTimer(ackWait - time.Since(f.sent))
 	defer timeout.Stop()

@@ -71,7 +71,8 @@ const (
 	TranscriptRemoved   = "removed"
 )
 
-// Turn is an uninterrupted part of the transcript by one speaker. Times are in seconds from the start, or null if unknown.
+// Turn is an uninterrupted part of the transcript by one speaker. Times are in seconds from the start, or null if
+// unknown.
 type Turn struct {
 	Text         string        `json:"text" is:"any text"`
 	Speaker      Speaker       `json:"speaker"`
@@ -148,8 +149,8 @@ func (c *byteCounter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// ReadBody sets Text and Turns from the body of the entry that Object names, and clears Object. An error is an [*InvalidError] with
-// every problem, and leaves the transcript unchanged.
+// ReadBody sets Text and Turns from the body of the entry that Object names, and clears Object. An error is an
+// [*InvalidError] with every problem, and leaves the transcript unchanged.
 func (t *Transcript) ReadBody(data []byte) error {
 	var d document
 	var p problems

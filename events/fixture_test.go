@@ -18,7 +18,8 @@ func TestMain(m *testing.M) {
 	eventstest.RunAndFindLeaks(m, eventstest.IgnoreObjectStoreWatcher(), eventstest.IgnoreSourceRemoval())
 }
 
-// fixtureNames returns the names of the recorded bodies: <entity>.changed, <entity>.deleted and <entity>.<variant>.changed.
+// fixtureNames returns the names of the recorded bodies: <entity>.changed, <entity>.deleted and
+// <entity>.<variant>.changed.
 func fixtureNames(tb testing.TB) []string {
 	tb.Helper()
 	paths, err := filepath.Glob("testdata/*.json")

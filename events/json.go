@@ -18,8 +18,8 @@ type value struct {
 	text string // a string's text, a number's literal
 }
 
-// member is a member of an object, or an element of an array, which has no name. The members within a member follow it directly, so
-// a message is one slice of members in document order.
+// member is a member of an object, or an element of an array, which has no name. The members within a member follow
+// it directly, so a message is one slice of members in document order.
 type member struct {
 	name string
 	value
@@ -65,7 +65,8 @@ type document struct {
 // maxKept is the number of members for which a document keeps its memory.
 const maxKept = 10_000
 
-// object parses data as an object, which is valid until the document is used again. It returns nil and adds a problem if data is none.
+// object parses data as an object, which is valid until the document is used again. It returns nil and adds a
+// problem if data is none.
 func (d *document) object(data []byte, p *problems) *object {
 	if len(data) > maxMessageBytes {
 		p.add("", atMost(maxMessageBytes, "bytes"))
@@ -106,7 +107,8 @@ func syntaxProblem(err error) Problem {
 	return Problem{Pointer: storablePointer(string(syntactic.JSONPointer)), Detail: "not JSON: " + withoutQuotation(syntactic.Err)}
 }
 
-// storablePointer returns the pointer, or nothing if the names in it, which come from the data, are too long or not storable as text.
+// storablePointer returns the pointer, or nothing if the names in it, which come from the data, are too long or not
+// storable as text.
 func storablePointer(pointer string) string {
 	const most = 200
 	if len(pointer) > most || !utf8.ValidString(pointer) || strings.ContainsRune(pointer, 0) {

@@ -36,8 +36,8 @@ func (e KeyEnd) encode() ([]byte, error) {
 	return json.Marshal(e)
 }
 
-// decodeKeyEnd decodes a message. Who may publish the entry of one key must not be able to end another one, and who may ask NATS for a copy of a
-// message, which can be sent to any subject, must end none.
+// decodeKeyEnd decodes a message. Who may publish the entry of one key must not be able to end another one, and who
+// may ask NATS for a copy of a message, which can be sent to any subject, must end none.
 func decodeKeyEnd(m jetstream.Msg) (e KeyEnd, err error) {
 	if copied := ServerHeader(m.Headers()); copied != "" {
 		return e, errors.New("journal entry: it is a copy of a message, with the header " + copied)

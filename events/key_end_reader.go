@@ -56,8 +56,9 @@ type KeyEndReader struct {
 	created time.Time // of the stream; another one has other sequences
 }
 
-// Read passes the entries that are new to work, in slices of a limited length. unreadable are messages that hold no entry. The error is
-// [ErrNoKeyStream] if there is no stream. After an error the next read begins where this one began.
+// Read passes the entries that are new to work, in slices of a limited length. unreadable are messages that hold no
+// entry. The error is [ErrNoKeyStream] if there is no stream. After an error the next read begins where this one
+// began.
 func (r *KeyEndReader) Read(ctx context.Context, js jetstream.JetStream, work func([]KeyEnd) error) (unreadable int, err error) {
 	stream, err := js.Stream(ctx, KeyStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -119,8 +120,8 @@ type fetchedKeyEnds struct {
 	delivered  uint64 // how many messages the consumer has delivered
 }
 
-// fetchKeyEnds returns the next messages, at least one, of a consumer that has delivered some. The server delivers none again, so one that is lost on
-// the way is an error.
+// fetchKeyEnds returns the next messages, at least one, of a consumer that has delivered some. The server delivers
+// none again, so one that is lost on the way is an error.
 func fetchKeyEnds(consumer jetstream.Consumer, pending, delivered uint64) (f fetchedKeyEnds, err error) {
 	batch, err := consumer.Fetch(int(min(keyEndFetch, pending)), jetstream.FetchMaxWait(keyEndFetchWait))
 	if err != nil {

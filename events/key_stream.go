@@ -9,7 +9,8 @@ const (
 	keySubjectPrefix = "callboard.keys."
 )
 
-// KeyStreamConfig returns the configuration of the stream. It keeps one message for each key that has ended, without a limit of time.
+// KeyStreamConfig returns the configuration of the stream. It keeps one message for each key that has ended,
+// without a limit of time.
 func KeyStreamConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              KeyStream,

@@ -13,13 +13,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// LastMessage returns the last message of a stream on the subjects of a filter. The error is [jetstream.ErrMsgNotFound] if there is none.
+// LastMessage returns the last message of a stream on the subjects of a filter. The error is
+// [jetstream.ErrMsgNotFound] if there is none.
 func LastMessage(ctx context.Context, js jetstream.JetStream, stream, filter string) (StoredMessage, error) {
 	return askLeader(ctx, js, stream, messageRequest{LastFor: filter})
 }
 
-// NextMessage returns the first message of a stream on the subjects of a filter whose sequence is at least from. The error is
-// [jetstream.ErrMsgNotFound] if there is none.
+// NextMessage returns the first message of a stream on the subjects of a filter whose sequence is at least from.
+// The error is [jetstream.ErrMsgNotFound] if there is none.
 func NextMessage(ctx context.Context, js jetstream.JetStream, stream string, from uint64, filter string) (StoredMessage, error) {
 	return askLeader(ctx, js, stream, messageRequest{Sequence: from, NextFor: filter})
 }
@@ -34,8 +35,8 @@ type messageRequest struct {
 // leaderTimeout is how long the answer of a leader is waited for: NATS does not answer where the user may not ask.
 const leaderTimeout = 5 * time.Second
 
-// askLeader asks the leader of a stream for a message. [jetstream.Stream] asks on another subject if allow_direct is on: a replica can answer
-// there, which lags, and the lists of deploy/nats.conf do not allow it.
+// askLeader asks the leader of a stream for a message. [jetstream.Stream] asks on another subject if allow_direct
+// is on: a replica can answer there, which lags, and the lists of deploy/nats.conf do not allow it.
 func askLeader(ctx context.Context, js jetstream.JetStream, stream string, request messageRequest) (m StoredMessage, err error) {
 	body, err := json.Marshal(request)
 	if err != nil {

@@ -1,7 +1,7 @@
 package events
 
-// The limits of an event. Decode, and so Encode and Publisher, refuse an event that exceeds one. asyncapi.yaml has this table, and the JSON
-// Schemas have the same values as maxLength, maxItems and x-max-bytes.
+// The limits of an event. Decode, and so Encode and Publisher, refuse an event that exceeds one. asyncapi.yaml has
+// this table, and the JSON Schemas have the same values as maxLength, maxItems and x-max-bytes.
 const (
 	// Bytes of UTF-8.
 	maxText         = 1024 // of a text without a limit of its own; an index row of PostgreSQL has 2,704, and none has two texts

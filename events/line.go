@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// DecodeLine parses an event that is an object with the members type and data, as a message has them, and optionally id, time and system.
-// Without an id, the event gets a random one. Without a system, it belongs to the phone system that its data names. An error is an
-// [*InvalidError] whose pointers are into the line.
+// DecodeLine parses an event that is an object with the members type and data, as a message has them, and
+// optionally id, time and system. Without an id, the event gets a random one. Without a system, it belongs to the
+// phone system that its data names. An error is an [*InvalidError] whose pointers are into the line.
 func DecodeLine(line []byte, source string) (Event, error) {
 	var d Decoder
 	if o := d.document.object(line, &d.problems); o != nil {

@@ -27,8 +27,8 @@ const (
 //
 // Type and data are required. Without a system, the line belongs to the phone system that its data names.
 //
-// It reads until the input ends, a line is invalid or ctx ends. An invalid line is the last one. It skips empty lines. It
-// closes the channel at the end; its goroutine can outlive ctx only in a call of the input's Read.
+// It reads until the input ends, a line is invalid or ctx ends. An invalid line is the last one. It skips empty
+// lines. It closes the channel at the end; its goroutine can outlive ctx only in a call of the input's Read.
 func ReadLines(ctx context.Context, input io.Reader, source string) <-chan Line {
 	lines := make(chan Line, readAhead)
 	go func() {

@@ -29,9 +29,9 @@ const (
 	contentEvent = "application/cloudevents+json"
 )
 
-// ServerHeader returns a header with which a server marks its copy of a stored message: an answer to DIRECT.GET, or a republished message.
-// A publisher can have such a copy sent to a subject that only the server may publish, so a stream's reader must refuse it. The result is
-// empty if the message has none.
+// ServerHeader returns a header with which a server marks its copy of a stored message: an answer to DIRECT.GET, or
+// a republished message. A publisher can have such a copy sent to a subject that only the server may publish, so a
+// stream's reader must refuse it. The result is empty if the message has none.
 func ServerHeader(h nats.Header) string { return readHeader(h).server }
 
 // inAnyCase returns the one of the names to which a name is equal in any case of its letters, or nothing.
@@ -44,8 +44,9 @@ func inAnyCase(name string, names ...string) string {
 	return ""
 }
 
-// MessageID returns the Nats-Msg-Id of an event. JetStream compares nothing else, and an event's ID is unique for its source only. So
-// the ID is a digest of both: the first 32 hexadecimal digits of SHA-256 over the source, a zero byte, and the ID.
+// MessageID returns the Nats-Msg-Id of an event. JetStream compares nothing else, and an event's ID is unique for
+// its source only. So the ID is a digest of both: the first 32 hexadecimal digits of SHA-256 over the source, a
+// zero byte, and the ID.
 func MessageID(source, id string) string {
 	digest := sha256.Sum256([]byte(source + "\x00" + id))
 	return hex.EncodeToString(digest[:16])

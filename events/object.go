@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// object reads the members of one JSON object by name and adds their problems. Callers mostly read members in the order of
-// the message, so a search starts after the last member found.
+// object reads the members of one JSON object by name and adds their problems. Callers mostly read members in the
+// order of the message, so a search starts after the last member found.
 type object struct {
 	members  []member
 	next     int
@@ -18,7 +18,8 @@ type object struct {
 	element int    // the index in that array plus 1, or 0
 }
 
-// inner returns the object with these members in the member called name of o. element is its index plus 1 if that is an array.
+// inner returns the object with these members in the member called name of o. element is its index plus 1 if that
+// is an array.
 func (o *object) inner(name string, element int, members []member) *object {
 	return &object{members: members, problems: o.problems, outer: o, name: name, element: element}
 }

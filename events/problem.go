@@ -2,15 +2,15 @@ package events
 
 import "strings"
 
-// Problem is one reason why a message is refused. Pointer is the JSON pointer (RFC 6901) of the member, empty for the whole message.
-// It is "header:<name>" for a header and "subject" for the subject.
+// Problem is one reason why a message is refused. Pointer is the JSON pointer (RFC 6901) of the member, empty for
+// the whole message. It is "header:<name>" for a header and "subject" for the subject.
 type Problem struct {
 	Pointer string `json:"pointer"`
 	Detail  string `json:"detail"`
 }
 
-// InvalidError means that a message is refused. It has every problem found, up to a hundred. The details never quote the data; the
-// pointers name its members.
+// InvalidError means that a message is refused. It has every problem found, up to a hundred. The details never
+// quote the data; the pointers name its members.
 type InvalidError struct {
 	Problems []Problem
 }
@@ -31,7 +31,8 @@ func (e *InvalidError) Error() string {
 	return b.String()
 }
 
-// maxProblems limits the memory that a hostile message costs: an array of one megabyte can have half a million problems.
+// maxProblems limits the memory that a hostile message costs: an array of one megabyte can have half a million
+// problems.
 const maxProblems = 100
 
 // problems collects the problems of one message.

@@ -25,14 +25,15 @@ const maxInFlight = 512
 // PublisherOption changes a setting of a Publisher.
 type PublisherOption func(*Publisher)
 
-// MaxMessage sets the message size in bytes, headers included, above which a transcript is published as a claim check and any other
-// event is refused. The default is the server's max_payload less one sixteenth, because gateways add headers.
+// MaxMessage sets the message size in bytes, headers included, above which a transcript is published as a claim
+// check and any other event is refused. The default is the server's max_payload less one sixteenth, because
+// gateways add headers.
 func MaxMessage(bytes int) PublisherOption {
 	return func(p *Publisher) { p.maxMessage = bytes }
 }
 
-// NewPublisher returns a Publisher over a connection's JetStream. source is the ce-source of events that name none: a URI reference that
-// identifies the publishing service.
+// NewPublisher returns a Publisher over a connection's JetStream. source is the ce-source of events that name none:
+// a URI reference that identifies the publishing service.
 func NewPublisher(js jetstream.JetStream, source string, options ...PublisherOption) *Publisher {
 	p := &Publisher{js: js, source: source}
 	for _, option := range options {
@@ -50,18 +51,21 @@ func newBackOff() backoff.BackOff {
 	)
 }
 
-// Publish returns nil when the server has acknowledged all events. It sets ID, Source and Time where an event has none, without
-// changing the caller's events. It checks all events before it sends the first: if one is invalid or too large, or two have the same
-// source and ID, it sends none. It stores the body of a large transcript before it sends the event.
+// Publish returns nil when the server has acknowledged all events. It sets ID, Source and Time where an event has
+// none, without changing the caller's events. It checks all events before it sends the first: if one is invalid or
+// too large, or two have the same source and ID, it sends none. It stores the body of a large transcript before it
+// sends the event.
 //
-// If ctx has a span of OpenTelemetry, the messages name it (ce-traceparent), and the spans that apply the events are linked to it.
+// If ctx has a span of OpenTelemetry, the messages name it (ce-traceparent), and the spans that apply the events
+// are linked to it.
 //
-// Publish sends the events in the order given, without waiting for each acknowledgement. It sends an event that is not acknowledged again,
-// under the same ID, until ctx ends, and the stream stores it once. A retry can be stored after a later event of the same entity. That is
-// harmless: consumers ignore an event whose version is not above the one that they have. Concurrent calls have no defined order.
+// Publish sends the events in the order given, without waiting for each acknowledgement. It sends an event that is
+// not acknowledged again, under the same ID, until ctx ends, and the stream stores it once. A retry can be stored
+// after a later event of the same entity. That is harmless: consumers ignore an event whose version is not above
+// the one that they have. Concurrent calls have no defined order.
 //
-// An [*UnacknowledgedError] has the events that are left when ctx ends or when the server refuses an event permanently. That includes an
-// event whose source and ID the stream has already ([ErrDuplicate]).
+// An [*UnacknowledgedError] has the events that are left when ctx ends or when the server refuses an event
+// permanently. That includes an event whose source and ID the stream has already ([ErrDuplicate]).
 func (p *Publisher) Publish(ctx context.Context, events ...Event) error {
 	batch := make([]outgoing, 0, len(events))
 	numbers := make(map[string]int, len(events)) // by the ID of the message

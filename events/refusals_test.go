@@ -8,8 +8,8 @@ import (
 	"callboard/events"
 )
 
-// refusals returns fixtures in which one text is replaced, and the problems that follow. The JSON Schemas must refuse the structural
-// ones too.
+// refusals returns fixtures in which one text is replaced, and the problems that follow. The JSON Schemas must
+// refuse the structural ones too.
 func refusals() []refusal {
 	return slices.Concat(typeRefusals(), timeRefusals(), ruleRefusals(), textRefusals())
 }

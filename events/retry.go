@@ -7,8 +7,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// RetryHeader is the header of a dead letter that is published again. It names the message that became the dead letter: its sequence and
-// when the stream stored it, in Unix milliseconds.
+// RetryHeader is the header of a dead letter that is published again. It names the message that became the dead
+// letter: its sequence and when the stream stored it, in Unix milliseconds.
 const RetryHeader = "Callboard-Retry-Of"
 
 // FormatRetry returns the value of [RetryHeader] for a message.
@@ -34,8 +34,8 @@ func ParseRetry(header nats.Header) (sequence uint64, storedAt Time, ok bool) {
 	return sequence, storedAt, true
 }
 
-// PublishedSubject returns the subject to which the message with a stored subject was published: the one without the partition. ok is false
-// if the subject is none of the stream.
+// PublishedSubject returns the subject to which the message with a stored subject was published: the one without
+// the partition. ok is false if the subject is none of the stream.
 func PublishedSubject(stored string) (subject string, ok bool) {
 	tokens := strings.Split(stored, ".")
 	if len(tokens) != 4 || tokens[0] != subjectRoot {

@@ -72,8 +72,8 @@ type Reference struct {
 	PhoneSystemID uuid.UUID `json:"phoneSystemId"`
 }
 
-// Action is a step of call routing. A fetchable type has a reference of that type, and every other type a literal, such as a number to
-// forward to or a public playback URL.
+// Action is a step of call routing. A fetchable type has a reference of that type, and every other type a literal,
+// such as a number to forward to or a public playback URL.
 type Action struct {
 	Type      string       `json:"type" is:"action"`
 	Reference *Reference   `json:"reference"`

@@ -101,7 +101,8 @@ func TestSchema_AcceptsWhatIsPublished(t *testing.T) {
 	})
 }
 
-// Each member of each fixture is left out, set to null and set to values of other types. Decode and the schema must agree on all of them.
+// Each member of each fixture is left out, set to null and set to values of other types. Decode and the schema must
+// agree on all of them.
 func TestSchema_AgreesWithDecode(t *testing.T) {
 	of := schemas(t)
 	for _, name := range fixtureNames(t) {

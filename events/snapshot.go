@@ -29,8 +29,9 @@ const (
 	maxRestoreCompletion = 10 * time.Minute
 )
 
-// Snapshot is what the server needs beside the file to restore a stream. The file has the messages with their sequences and times, without
-// consumers. The functions speak the server's protocol of snapshots, because the client library has no call for it.
+// Snapshot is what the server needs beside the file to restore a stream. The file has the messages with their
+// sequences and times, without consumers. The functions speak the server's protocol of snapshots, because the
+// client library has no call for it.
 type Snapshot struct {
 	Config json.RawMessage `json:"config"`
 	State  json.RawMessage `json:"state"`
@@ -167,8 +168,8 @@ type restoreAnswer struct {
 	DeliverSubject string `json:"deliver_subject"`
 }
 
-// RestoreSnapshot creates the stream from a snapshot. There must be none of its name. Until it is complete the stream takes no messages from
-// publishers. An interrupted restore leaves an [UnfinishedRestore] stream.
+// RestoreSnapshot creates the stream from a snapshot. There must be none of its name. Until it is complete the
+// stream takes no messages from publishers. An interrupted restore leaves an [UnfinishedRestore] stream.
 func RestoreSnapshot(ctx context.Context, conn *nats.Conn, name string, s Snapshot, r io.Reader) error {
 	if err := restoreSnapshot(ctx, conn, name, s, r); err != nil {
 		return fmt.Errorf("restore stream %s: %w", name, err)

@@ -1,7 +1,7 @@
 //go:build !race
 
-// NATS 2.15 itself has a data race: a server of a cluster that changes a stream can read the stream's group while another goroutine
-// sets it. The race detector would fail the test.
+// NATS 2.15 itself has a data race: a server of a cluster that changes a stream can read the stream's group while
+// another goroutine sets it. The race detector would fail the test.
 
 package events_test
 

@@ -2,7 +2,8 @@ package events
 
 import "github.com/google/uuid"
 
-// State is an entity's whole state, the data of a "changed" event: a pointer to one of this package's entity types, such as [*Call].
+// State is an entity's whole state, the data of a "changed" event: a pointer to one of this package's entity types,
+// such as [*Call].
 type State interface {
 	// Identity returns the entity, its phone system, its key and the state's version.
 	Identity() Identity

@@ -25,8 +25,9 @@ const (
 
 const publishedSubjects = subjectRoot + ".*.*"
 
-// StreamConfig returns the configuration of a new stream of events, with an identity of its own. Every projection is rebuilt from the stream, so
-// it keeps all events, in files, and refuses those that it cannot keep. The number of partitions must never change.
+// StreamConfig returns the configuration of a new stream of events, with an identity of its own. Every projection
+// is rebuilt from the stream, so it keeps all events, in files, and refuses those that it cannot keep. The number
+// of partitions must never change.
 func StreamConfig(name string, partitions, replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:             name,
@@ -43,7 +44,8 @@ func StreamConfig(name string, partitions, replicas int) jetstream.StreamConfig 
 	}
 }
 
-// BucketConfig returns the configuration of the object store for the bodies of transcripts that are too large for a message.
+// BucketConfig returns the configuration of the object store for the bodies of transcripts that are too large for a
+// message.
 func BucketConfig(replicas int) jetstream.ObjectStoreConfig {
 	return jetstream.ObjectStoreConfig{Bucket: TranscriptBucket, Storage: jetstream.FileStorage, Replicas: replicas}
 }
@@ -60,8 +62,9 @@ var transformShape = regexp.MustCompile(`^` + subjectRoot +
 	`\.\{\{\s*[Pp]artition\(\s*([1-9][0-9]{0,8})\s*,\s*1\s*\)\s*\}\}` +
 	`\.\{\{\s*[Ww]ildcard\(\s*1\s*\)\s*\}\}\.\{\{\s*[Ww]ildcard\(\s*2\s*\)\s*\}\}$`)
 
-// Partitions returns the number of partitions in a stream's subject transform. A transform other than that of [StreamConfig] is an error,
-// because [Partition] would then disagree with the server. A mirror has no transform: use the configuration of its origin.
+// Partitions returns the number of partitions in a stream's subject transform. A transform other than that of
+// [StreamConfig] is an error, because [Partition] would then disagree with the server. A mirror has no transform:
+// use the configuration of its origin.
 func Partitions(cfg jetstream.StreamConfig) (int, error) {
 	transform := cfg.SubjectTransform
 	if transform == nil {
@@ -75,8 +78,8 @@ func Partitions(cfg jetstream.StreamConfig) (int, error) {
 	return strconv.Atoi(destination[1])
 }
 
-// CheckStream returns one sentence for each setting of a running stream that can lose, reorder or misplace events. A stream created
-// from [StreamConfig] and a plain mirror with its metadata have no such setting.
+// CheckStream returns one sentence for each setting of a running stream that can lose, reorder or misplace events.
+// A stream created from [StreamConfig] and a plain mirror with its metadata have no such setting.
 func CheckStream(cfg jetstream.StreamConfig) []string {
 	faults := brokenRules(slices.Concat(retentionRules(cfg), publishRules(cfg), originRules(cfg)))
 	if cfg.Mirror == nil {
@@ -124,7 +127,8 @@ func retentionRules(cfg jetstream.StreamConfig) []streamRule {
 	}
 }
 
-// publishRules check that each published event is stored once. A window of zero means the server's default of two minutes.
+// publishRules check that each published event is stored once. A window of zero means the server's default of two
+// minutes.
 func publishRules(cfg jetstream.StreamConfig) []streamRule {
 	short := cfg.Duplicates > 0 && cfg.Duplicates < DuplicateWindow
 	return []streamRule{
@@ -150,8 +154,8 @@ func originRules(cfg jetstream.StreamConfig) []streamRule {
 	}
 }
 
-// EnsureStream creates a stream where none of its name exists, and reports whether it did. It does not change an existing stream,
-// whatever its settings are.
+// EnsureStream creates a stream where none of its name exists, and reports whether it did. It does not change an
+// existing stream, whatever its settings are.
 func EnsureStream(ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig) (created bool, err error) {
 	_, err = js.Stream(ctx, config.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {

@@ -11,8 +11,9 @@ import (
 // streamIDKey is the key of a stream's metadata that has the stream's identity.
 const streamIDKey = "callboard.stream"
 
-// StreamID returns the identity of a stream: the UUID in its metadata. Streams with one UUID have the same messages, sequences and times. The
-// metadata is part of the configuration, so a snapshot has it, and so has a mirror whose configuration is that of its origin.
+// StreamID returns the identity of a stream: the UUID in its metadata. Streams with one UUID have the same
+// messages, sequences and times. The metadata is part of the configuration, so a snapshot has it, and so has a
+// mirror whose configuration is that of its origin.
 func StreamID(cfg jetstream.StreamConfig) (uuid.UUID, error) {
 	id, err := uuid.Parse(cfg.Metadata[streamIDKey])
 	if err != nil || id == uuid.Nil {

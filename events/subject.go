@@ -18,8 +18,8 @@ func Subject(system uuid.UUID, entity Entity) string {
 	return subjectRoot + "." + systemToken(system) + "." + string(entity)
 }
 
-// Partition returns the partition, from 0 to partitions-1, in which the stream stores a system's events. It is the hash of NATS'
-// partition() subject transform: FNV-1a over the system token.
+// Partition returns the partition, from 0 to partitions-1, in which the stream stores a system's events. It is the
+// hash of NATS' partition() subject transform: FNV-1a over the system token.
 func Partition(system uuid.UUID, partitions int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(systemToken(system)))

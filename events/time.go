@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Time is an instant in milliseconds since the Unix epoch, UTC: the precision that callboard stores and serves. Times compare with ==
-// and <.
+// Time is an instant in milliseconds since the Unix epoch, UTC: the precision that callboard stores and serves.
+// Times compare with == and <.
 type Time int64
 
 // TimeFormat is the layout of a Time in JSON: RFC 3339, UTC, three decimals.
@@ -27,9 +27,9 @@ func ParseTime(s string) (Time, error) {
 	return 0, errNotTime
 }
 
-// parseRFC3339 parses a time with any offset and returns it in UTC. It refuses two forms that the time package accepts against the
-// RFC: hours of one digit, and fractions after a comma. It also refuses the year 0 and, in UTC, years of five digits, because
-// neither RFC 3339 nor PostgreSQL can represent them.
+// parseRFC3339 parses a time with any offset and returns it in UTC. It refuses two forms that the time package
+// accepts against the RFC: hours of one digit, and fractions after a comma. It also refuses the year 0 and, in UTC,
+// years of five digits, because neither RFC 3339 nor PostgreSQL can represent them.
 func parseRFC3339(s string) (time.Time, bool) {
 	if len(s) < len("2006-01-02T15:04:05Z") || s[13] != ':' || strings.Contains(s, ",") {
 		return time.Time{}, false

@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// PhoneSystem is one phone system, published to its own subject. Before its first event and after its deletion, nothing of the system
-// is served.
+// PhoneSystem is one phone system, published to its own subject. Before its first event and after its deletion,
+// nothing of the system is served.
 type PhoneSystem struct {
 	ID             uuid.UUID       `json:"id"`
 	Version        int64           `json:"version"`

@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traceHeaders hold the attributes of CloudEvents' distributed tracing extension: ce-traceparent and ce-tracestate. They implement
-// [propagation.TextMapCarrier].
+// traceHeaders hold the attributes of CloudEvents' distributed tracing extension: ce-traceparent and ce-tracestate.
+// They implement [propagation.TextMapCarrier].
 type traceHeaders nats.Header
 
 const attributePrefix = "ce-"
@@ -35,8 +35,8 @@ func setSpanContext(ctx context.Context, h nats.Header) {
 	propagation.TraceContext{}.Inject(ctx, traceHeaders(h))
 }
 
-// SpanContext returns the span under which the message was published. It is not valid if the headers name none, or name it wrongly: that
-// is no reason to refuse an event. The attributes of structured mode are not read.
+// SpanContext returns the span under which the message was published. It is not valid if the headers name none, or
+// name it wrongly: that is no reason to refuse an event. The attributes of structured mode are not read.
 func (m Message) SpanContext() trace.SpanContext {
 	ctx := propagation.TraceContext{}.Extract(context.Background(), traceHeaders(m.Header))
 	return trace.SpanContextFromContext(ctx)

@@ -273,7 +273,8 @@ func TestWebhookAsyncAPI(t *testing.T) {
 	}
 }
 
-// Both documents contain the schemas of the bodies, and the same headers, whose examples are those of the first test vector.
+// Both documents contain the schemas of the bodies, and the same headers, whose examples are those of the first
+// test vector.
 func TestWebhookDocuments_Agree(t *testing.T) {
 	var schema, open, async map[string]any
 	for name, into := range map[string]*map[string]any{"schemas/webhook.schema.json": &schema, "webhooks.openapi.json": &open} {

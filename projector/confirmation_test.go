@@ -7,7 +7,8 @@ import (
 	"callboard/projector/ingest"
 )
 
-// What a leader that lost its majority can say stops a partition when it has been said for a while; anything else does at once.
+// What a leader that lost its majority can say stops a partition when it has been said for a while; anything else
+// does at once.
 func TestConfirmation(t *testing.T) {
 	t.Parallel()
 	if stop := (&ingest.StopError{Reason: ingest.StreamRepartitioned}); stop.MayBeStale() {

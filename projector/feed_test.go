@@ -34,13 +34,15 @@ func (h *harness) feedConsumers() (list []jetstream.ConsumerConfig) {
 	return list
 }
 
-// feedConsumer waits until there is one consumer of a feed, with the filters of partitions; of none: without a filter. It returns that one.
+// feedConsumer waits until there is one consumer of a feed, with the filters of partitions; of none: without a
+// filter. It returns that one.
 func (h *harness) feedConsumer(partitions ...int) jetstream.ConsumerConfig {
 	h.Helper()
 	return h.waitForFeeds(partitions)[0]
 }
 
-// waitForFeeds waits until there is one consumer for each share of the partitions: partitions that start late have a feed opened again.
+// waitForFeeds waits until there is one consumer for each share of the partitions: partitions that start late have
+// a feed opened again.
 func (h *harness) waitForFeeds(shares ...[]int) (consumers []jetstream.ConsumerConfig) {
 	h.Helper()
 	var want []string
@@ -90,7 +92,8 @@ func TestProjector_ReadsAllPartitionsByOneConsumer(t *testing.T) {
 	}
 }
 
-// Projectors that share the partitions read their own only. When one has gone, the other one reads all, by one consumer.
+// Projectors that share the partitions read their own only. When one has gone, the other one reads all, by one
+// consumer.
 func TestProjector_SharesPartitions(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -136,7 +139,8 @@ func TestProjector_OneConnectionForAllPartitions(t *testing.T) {
 	h.checkCalls(int64(rounds * h.Partitions))
 }
 
-// A partition whose transactions wait holds up none of 15 others, although there is more than fits into memory. It misses nothing.
+// A partition whose transactions wait holds up none of 15 others, although there is more than fits into memory. It
+// misses nothing.
 func TestProjector_AHeldPartitionHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	const partitions, each = 16, 120

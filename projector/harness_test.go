@@ -26,8 +26,8 @@ func newHarness(tb testing.TB) *harness {
 	return &harness{projectortest.NewHarness(tb)}
 }
 
-// productionTick makes a partition restart after a delivery that takes 20 ticks of the projector's default, which are ten seconds. With those of
-// other tests, a pause of a second is enough.
+// productionTick makes a partition restart after a delivery that takes 20 ticks of the projector's default, which
+// are ten seconds. With those of other tests, a pause of a second is enough.
 func productionTick(c *projector.Config) { c.Tick = 500 * time.Millisecond }
 
 // waitForReason waits until every partition has logged its stop reason.

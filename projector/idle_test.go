@@ -47,7 +47,8 @@ func TestProjector_IdleCost(t *testing.T) {
 				eventstest.Eventually(t, "every watermark past this moment", func() bool {
 					return h.QueryInt("select count(*) from projection.position where watermark > $1", began) == int64(partitions)
 				})
-				// What is counted is read within the time and the clock messages that it is divided by: this goroutine may pause between them.
+				// What is counted is read within the time and the clock messages that it is divided by: this goroutine may
+				// pause between them.
 				began = time.Now()
 				clocksBefore, movesBefore := h.clocks(), idleMoves.Load()
 				requestsBefore, othersBefore := requests.Load(), otherTransactions.Load()
@@ -77,8 +78,8 @@ func TestProjector_IdleCost(t *testing.T) {
 	}
 }
 
-// Several projectors store no more clock messages than one, and each tries no more often than it would alone. Nobody who publishes events can
-// take clock messages in advance.
+// Several projectors store no more clock messages than one, and each tries no more often than it would alone.
+// Nobody who publishes events can take clock messages in advance.
 func TestProjector_ProjectorsShareClockMessages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -121,7 +122,8 @@ func (h *harness) clocks() int64 {
 	return int64(info.State.Subjects[events.ClockSubject])
 }
 
-// countRequests counts the requests to JetStream: all but those for messages, and those of this test for the stream's state.
+// countRequests counts the requests to JetStream: all but those for messages, and those of this test for the
+// stream's state.
 func (h *harness) countRequests(requests *atomic.Int64) {
 	h.Helper()
 	subscription, err := h.JetStream.Conn().Subscribe("$JS.API.>", func(m *nats.Msg) {

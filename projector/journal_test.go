@@ -28,7 +28,8 @@ func (h *harness) revokedAt(key uuid.UUID) *time.Time {
 	return projectortest.QueryOne[*time.Time](h.Harness, "select revoked_at from access.key where id = $1", key)
 }
 
-// A projector ends the keys of the journal when it starts, and logs their ids. A key whose end the database has stays as it is.
+// A projector ends the keys of the journal when it starts, and logs their ids. A key whose end the database has
+// stays as it is.
 func TestProjector_EndsKeysOfTheJournal(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -98,8 +99,8 @@ func TestProjector_ReadsTheJournalAgainAfterALostSession(t *testing.T) {
 	eventstest.Eventually(t, "the key is revoked again", func() bool { return h.revokedAt(key) != nil })
 }
 
-// What a projector decides is on the disk when it is committed, whatever the default of the database is. What follows from the stream keeps
-// that default.
+// What a projector decides is on the disk when it is committed, whatever the default of the database is. What
+// follows from the stream keeps that default.
 func TestProjector_CommitsDecisionsDurably(t *testing.T) {
 	t.Parallel()
 	for table, want := range map[string]string{"control.dead_letter": "on", "projection.phone_system": "off"} {

@@ -11,8 +11,8 @@ import (
 	"callboard/projector/projectortest"
 )
 
-// A server that is restored from a backup has lost the end of its stream. A partition without messages since notices it, too, however many
-// messages the stream has received again.
+// A server that is restored from a backup has lost the end of its stream. A partition without messages since
+// notices it, too, however many messages the stream has received again.
 func TestProjector_StopsWhenTheStreamLostItsEnd(t *testing.T) {
 	t.Parallel()
 	for name, running := range map[string]bool{"running": true, "started later": false} {

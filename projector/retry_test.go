@@ -34,7 +34,8 @@ func (h *harness) checkMessageCounts() {
 	}
 }
 
-// A retry is applied at the clock of the message that repeats the event, after other events, and a replay does the same.
+// A retry is applied at the clock of the message that repeats the event, after other events, and a replay does the
+// same.
 func TestProjector_RetriesDeadLetters(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

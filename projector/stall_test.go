@@ -17,7 +17,8 @@ import (
 	"callboard/schema/schematest"
 )
 
-// A stall of the server, for longer than an owner may be silent, ends no partition: neither by the owner nor by the standby.
+// A stall of the server, for longer than an owner may be silent, ends no partition: neither by the owner nor by the
+// standby.
 func TestProjector_OwnsPartitionsBeyondAStallOfTheServer(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -60,7 +61,8 @@ func TestProjector_OwnsPartitionsBeyondAStallOfTheServer(t *testing.T) {
 	}
 }
 
-// A host can disappear without closing its connections. No statement of a projector waits for it until the operating system gives up.
+// A host can disappear without closing its connections. No statement of a projector waits for it until the
+// operating system gives up.
 func TestProjector_LimitsEveryStatement(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -80,8 +82,8 @@ func TestProjector_LimitsEveryStatement(t *testing.T) {
 	h.WaitUntilCaughtUp()
 }
 
-// A request to NATS that is lost while a server restarts ends after the client's five seconds, if its context has no deadline. With a long one
-// the partition would wait for that.
+// A request to NATS that is lost while a server restarts ends after the client's five seconds, if its context has
+// no deadline. With a long one the partition would wait for that.
 func TestProjector_LimitsNoRequestItself(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -117,8 +117,8 @@ func (w *worker) read(messages []events.StoredMessage) batch {
 	return batch{w.applier.Reader.Read(messages), received}
 }
 
-// applyAndRead commits a batch. While it does, it reads the next one, if that is full and no partition waits for its turn: a
-// smaller batch would hold only the first messages that arrive during a commit.
+// applyAndRead commits a batch. While it does, it reads the next one, if that is full and no partition waits for
+// its turn: a smaller batch would hold only the first messages that arrive during a commit.
 func (w *worker) applyAndRead(ctx context.Context, b batch) (next batch, err error) {
 	if len(b.decoded) == 0 {
 		return batch{}, nil
@@ -151,8 +151,8 @@ func (w *worker) apply(ctx context.Context, b batch) error {
 	return nil
 }
 
-// reconnected tells whether the connection to NATS was lost since the stream was checked. The feed fails, too, unless it
-// began to read after that.
+// reconnected tells whether the connection to NATS was lost since the stream was checked. The feed fails, too,
+// unless it began to read after that.
 func (w *worker) reconnected() bool {
 	return w.projector.config.JetStream.Conn().Stats().Reconnects != w.reconnects
 }

@@ -144,8 +144,8 @@ func TestAccess_TrustedProxy(t *testing.T) {
 // whole is a response's body and headers, without its correlation id.
 func whole(w *httptest.ResponseRecorder) string { return masked(w) + headerText(w.Header()) }
 
-// A path outside the contract is answered before the quota is checked. Apart from the quota's headers, the response is that of a call that
-// doesn't exist, as for the zero phone system and for a call outside the key's extension.
+// A path outside the contract is answered before the quota is checked. Apart from the quota's headers, the response
+// is that of a call that doesn't exist, as for the zero phone system and for a call outside the key's extension.
 func TestAccess_NotFoundOutsideTheContract(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -174,7 +174,8 @@ func TestAccess_NotFoundOutsideTheContract(t *testing.T) {
 	}
 }
 
-// The primary decides coverage, so it also lists the phone systems: a stale replica must not show a system that was lost.
+// The primary decides coverage, so it also lists the phone systems: a stale replica must not show a system that was
+// lost.
 func TestPhoneSystems_ReadFromThePrimary(t *testing.T) {
 	t.Parallel()
 	replicaDatabase := schematest.New(t)
@@ -191,8 +192,9 @@ func TestPhoneSystems_ReadFromThePrimary(t *testing.T) {
 	}
 }
 
-// While the replica lacks a phone system that the primary covers, every operation below it is unavailable: 404 would mean that it was removed.
-// What the replica lacks below a phone system is answered 404, and so is a phone system that is not covered.
+// While the replica lacks a phone system that the primary covers, every operation below it is unavailable: 404
+// would mean that it was removed. What the replica lacks below a phone system is answered 404, and so is a phone
+// system that is not covered.
 func TestPhoneSystems_NotYetInTheReplica(t *testing.T) {
 	t.Parallel()
 	replicaDatabase := schematest.New(t)
@@ -219,8 +221,8 @@ func TestPhoneSystems_NotYetInTheReplica(t *testing.T) {
 	h.expectCode("in the replica, without the call", h.get(systemPath(system, "/call-logs/"+uuid.NewString()), withKey(key)), notFound)
 }
 
-// A network that sends too many unknown keys is told to wait, and its valid keys are answered. The clock is stopped: a busy machine would not
-// send them fast enough.
+// A network that sends too many unknown keys is told to wait, and its valid keys are answered. The clock is
+// stopped: a busy machine would not send them fast enough.
 func TestAccess_UnknownKeysThrottled(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -81,8 +81,8 @@ func TestBodies_Unlisted(t *testing.T) {
 	}
 }
 
-// A transcript's text is returned if the status is completed, for calls and for voicemails, and never that of another owner row
-// with the same id.
+// A transcript's text is returned if the status is completed, for calls and for voicemails, and never that of
+// another owner row with the same id.
 func TestBodies_Transcript(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

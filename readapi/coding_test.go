@@ -63,8 +63,8 @@ func rowsOf(page []byte) []byte {
 	return rows
 }
 
-// Report pages with transcripts above 1 MiB are sent in the coding that the client prefers. Nothing else is, and the limit of a body counts
-// its JSON.
+// Report pages with transcripts above 1 MiB are sent in the coding that the client prefers. Nothing else is, and
+// the limit of a body counts its JSON.
 func TestListCallLogReports_Coding(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -111,8 +111,8 @@ func (c *contractCompiler) at(pointer string) any {
 // escapePointer turns a name into a token of a JSON Pointer. No name in the contract contains a ~.
 func escapePointer(name string) string { return strings.ReplaceAll(name, "/", "~1") }
 
-// refuseUnknownMembers makes every schema refuse members that it does not document. Clients ignore them, but a response must not
-// have them.
+// refuseUnknownMembers makes every schema refuse members that it does not document. Clients ignore them, but a
+// response must not have them.
 func refuseUnknownMembers(node any) {
 	switch n := node.(type) {
 	case map[string]any:

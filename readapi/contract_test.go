@@ -15,8 +15,8 @@ import (
 	"callboard/readapi/docs"
 )
 
-// responseContract is the compiled description of all approved operations. It is stricter than clients: anything undocumented is an error. It
-// is safe for concurrent use.
+// responseContract is the compiled description of all approved operations. It is stricter than clients: anything
+// undocumented is an error. It is safe for concurrent use.
 type responseContract struct {
 	operations []describedOperation
 	problem    *jsonschema.Schema
@@ -53,8 +53,8 @@ func newContract() (*responseContract, error) {
 	return compileContract(description)
 }
 
-// check returns an error that lists everything in the response to a request that the contract does not allow. The path is below the base URL, as
-// in the request line.
+// check returns an error that lists everything in the response to a request that the contract does not allow. The
+// path is below the base URL, as in the request line.
 func (c *responseContract) check(method, path string, got *httptest.ResponseRecorder) error {
 	o, ok := c.operation(path)
 	switch {
@@ -72,7 +72,8 @@ func (c *responseContract) check(method, path string, got *httptest.ResponseReco
 	return errors.Join(append(problems, r.checkBody(got))...)
 }
 
-// checkNoOperation checks the response to a request that matches no operation. Errors must be problem documents there too.
+// checkNoOperation checks the response to a request that matches no operation. Errors must be problem documents
+// there too.
 func (c *responseContract) checkNoOperation(method string, got *httptest.ResponseRecorder) error {
 	if got.Code < http.StatusBadRequest || method == http.MethodHead {
 		return nil

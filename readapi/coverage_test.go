@@ -10,8 +10,8 @@ import (
 	"callboard/readapi/access"
 )
 
-// While the deciding partition is too far behind, keys of groups and organizations are refused, whatever phone system they ask for. Keys of
-// one phone system are not.
+// While the deciding partition is too far behind, keys of groups and organizations are refused, whatever phone
+// system they ask for. Keys of one phone system are not.
 func TestCoverage_TooOld(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, func(c *Config) { c.CoverageMaxAge = time.Hour })

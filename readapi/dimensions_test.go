@@ -135,7 +135,8 @@ func TestGetCallLogReportDimensions_Order(t *testing.T) {
 	}
 }
 
-// While only generatedAt differs, the response is a 304. A rename changes the ETag at once, and the first name brings it back.
+// While only generatedAt differs, the response is a 304. A rename changes the ETag at once, and the first name
+// brings it back.
 func TestGetCallLogReportDimensions_ETag(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

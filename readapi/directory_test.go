@@ -33,7 +33,8 @@ func newMeasuredReportQueries(tb testing.TB, pool *pgxpool.Pool) (*query.Reports
 	return query.New(pool).CallLogReports(query.NewNameCache(query.DefaultNameMemory, registry)), registry
 }
 
-// namesFixture is a phone system with two extensions and two calls. The first one refers to one extension, the second one to both.
+// namesFixture is a phone system with two extensions and two calls. The first one refers to one extension, the
+// second one to both.
 type namesFixture struct {
 	*fixture
 	database *schematest.Database
@@ -129,8 +130,8 @@ func (o *namesFixture) page(reports *query.Reports, limit int64) (shown, error) 
 	return shown{name("answeredByExtension"), name("fromExtension")}, nil
 }
 
-// Two extensions that are renamed in one commit always have the same name in a page, also while generations are switched and phone systems
-// are repaired.
+// Two extensions that are renamed in one commit always have the same name in a page, also while generations are
+// switched and phone systems are repaired.
 func TestReports_NamesAreOfOneSnapshot(t *testing.T) {
 	t.Parallel()
 	o := newNamesFixture(t)
@@ -215,7 +216,8 @@ func parseName(text string) (name int64, err error) {
 	return name, err
 }
 
-// Names that change before every statement are read in one transaction with the page. If that reads two generations, it is repeated.
+// Names that change before every statement are read in one transaction with the page. If that reads two
+// generations, it is repeated.
 func TestReports_NamesChangeMeanwhile(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
@@ -257,7 +259,8 @@ func TestReports_NamesChangeMeanwhile(t *testing.T) {
 	}
 }
 
-// Names that can't be read are the page's error. Those that are known are not shown instead, unless nothing has changed.
+// Names that can't be read are the page's error. Those that are known are not shown instead, unless nothing has
+// changed.
 func TestReports_NamesUnreadable(t *testing.T) {
 	t.Parallel()
 	o := newNamesFixture(t)

@@ -79,8 +79,8 @@ func TestFailure_ClientGone(t *testing.T) {
 	})
 }
 
-// Clients that leave while their statements run, or while they wait for a connection, cost no connection: neither light statements, which
-// are finished, nor long ones, which are cancelled.
+// Clients that leave while their statements run, or while they wait for a connection, cost no connection: neither
+// light statements, which are finished, nor long ones, which are cancelled.
 func TestFailure_ClientsGoneKeepConnections(t *testing.T) {
 	t.Parallel()
 	patient := func(c *pgxpool.Config) {
@@ -148,8 +148,8 @@ func TestFailure_ClientsGoneKeepConnections(t *testing.T) {
 	}
 }
 
-// expectClientGone serves a request that fails because its context ends, and checks that it is logged as 499 and not answered.
-// It calls during while the request is served.
+// expectClientGone serves a request that fails because its context ends, and checks that it is logged as 499 and
+// not answered. It calls during while the request is served.
 func (h *harness) expectClientGone(ctx context.Context, path string, key access.IssuedKey, during func()) {
 	h.Helper()
 	q := httptest.NewRequestWithContext(ctx, http.MethodGet, baseURL+path, nil)
@@ -282,7 +282,8 @@ func connectError(tb testing.TB, state string) error {
 	return err
 }
 
-// The columns of a new generation may have other types. A statement that was prepared for the old one is prepared again.
+// The columns of a new generation may have other types. A statement that was prepared for the old one is prepared
+// again.
 func TestGeneration_OtherColumnTypes(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, func(c *Config) {
@@ -302,7 +303,8 @@ func TestGeneration_OtherColumnTypes(t *testing.T) {
 	}
 }
 
-// The load balancer and the API's description say the same of a code as the reader: its type, its title and whether it is retryable.
+// The load balancer and the API's description say the same of a code as the reader: its type, its title and whether
+// it is retryable.
 func TestProblem_SameEverywhere(t *testing.T) {
 	t.Parallel()
 	document := regexp.MustCompile(`"type": ?"([^"]*)", ?"title": ?"([^"]*)",[^{}]*"code": ?"([A-Z_]+)",[^{}]*"retryable": ?(true|false)`)

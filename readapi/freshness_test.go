@@ -75,7 +75,8 @@ func TestFreshnessMonitor_Watermarks(t *testing.T) {
 	})
 }
 
-// The primary decides about grants: the replica's watermarks do not count, nor those of partitions that no event has reached.
+// The primary decides about grants: the replica's watermarks do not count, nor those of partitions that no event
+// has reached.
 func TestFreshnessMonitor_CoverageAge(t *testing.T) {
 	t.Parallel()
 	primary, replica := schematest.New(t), schematest.New(t)

@@ -82,7 +82,8 @@ func listModels(calls, extensions []any) []listModel {
 	}
 }
 
-// rows are random rows of a week and of three years, many of them at the same instant or at the bounds of a day or of a month.
+// rows are random rows of a week and of three years, many of them at the same instant or at the bounds of a day or
+// of a month.
 func (s listModel) rows(random *rand.Rand, system uuid.UUID, ids []any) []columns {
 	rows := make([]columns, len(ids))
 	for i, id := range ids {
@@ -283,7 +284,8 @@ func TestLists_Link(t *testing.T) {
 	}
 }
 
-// A walk along the links reads every call that existed at its first page exactly once, whatever is added during the walk.
+// A walk along the links reads every call that existed at its first page exactly once, whatever is added during the
+// walk.
 func TestLists_Walk(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

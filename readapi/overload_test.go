@@ -72,8 +72,8 @@ func (s *statuses) count(status int) int {
 	return s.counts[status]
 }
 
-// A key has 16 requests that are answered and 128 that wait. Others of it are refused, and are counted by the audit. All have used a permit.
-// Another key does not notice.
+// A key has 16 requests that are answered and 128 that wait. Others of it are refused, and are counted by the
+// audit. All have used a permit. Another key does not notice.
 func TestOverload_OneKey(t *testing.T) {
 	t.Parallel()
 	const permits, waiting, refused = 200, 16 + 128, 40
@@ -112,8 +112,8 @@ func TestOverload_OneKey(t *testing.T) {
 	}
 }
 
-// stoppableAudit returns an audit queue, and what stops it and returns the number of requests in the stream by key and status. It checks that
-// refused requests have few entries.
+// stoppableAudit returns an audit queue, and what stops it and returns the number of requests in the stream by key
+// and status. It checks that refused requests have few entries.
 func stoppableAudit(t *testing.T) (*auditqueue.Queue, func() map[audited]int64) {
 	t.Helper()
 	js := newJetStream(t)
@@ -217,8 +217,9 @@ func fetch(ctx context.Context, url string, key access.IssuedKey, read reading) 
 	return response.StatusCode, read(response.Body)
 }
 
-// Large pages that are read fast, slowly or not to their end, at a time when there is memory for four: those that are read fast are all
-// answered. Slow ones are cut off. Then no memory is reserved, no connection to PostgreSQL was closed, and the audit has all requests.
+// Large pages that are read fast, slowly or not to their end, at a time when there is memory for four: those that
+// are read fast are all answered. Slow ones are cut off. Then no memory is reserved, no connection to PostgreSQL
+// was closed, and the audit has all requests.
 func TestOverload_LargePages(t *testing.T) {
 	t.Parallel()
 	queue, stopAudit := stoppableAudit(t)

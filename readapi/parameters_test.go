@@ -11,8 +11,8 @@ import (
 	"callboard/readapi/query"
 )
 
-// The pointers and codes of the problems that query strings have. What the description says of each parameter is proven by
-// TestContract_Parameters.
+// The pointers and codes of the problems that query strings have. What the description says of each parameter is
+// proven by TestContract_Parameters.
 func TestParameters(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -26,8 +26,8 @@ func withQuota(tb testing.TB, permits int) func(*Config) {
 	return func(c *Config) { c.Limiter = newLimiter(tb, newJetStream(tb), permits) }
 }
 
-// Checks are made in the contract's order. The quota is checked after the scope and before coverage: a request without the scope
-// takes no permit, one for a system that is not covered does.
+// Checks are made in the contract's order. The quota is checked after the scope and before coverage: a request
+// without the scope takes no permit, one for a system that is not covered does.
 func TestChecks_Order(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, withQuota(t, 2))
@@ -91,8 +91,8 @@ func TestReports_DeniedBeforeTheProjectionIsRead(t *testing.T) {
 	}
 }
 
-// While a lineage's share of the audit queue is full, its requests are refused. Others are answered, and so are requests that get no
-// permit: they are counted.
+// While a lineage's share of the audit queue is full, its requests are refused. Others are answered, and so are
+// requests that get no permit: they are counted.
 func TestAudit_QueueFull(t *testing.T) {
 	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL()) // without the audit stream

@@ -110,7 +110,8 @@ func withTracer(tb testing.TB, tracer *schematest.Tracer) func(*Config) {
 	return func(c *Config) { c.Projection = schematest.OpenTracedPool(tb, c.Primary, tracer) }
 }
 
-// A watermark that reaches the window's end during the wait makes the page final. It has the rows that were added meanwhile.
+// A watermark that reaches the window's end during the wait makes the page final. It has the rows that were added
+// meanwhile.
 func TestWalk_WaitsForTheWatermark(t *testing.T) {
 	t.Parallel()
 	reads, option := notifyWatermarkReads(t)
@@ -158,8 +159,9 @@ func TestWalk_EmptyWindowIsFinal(t *testing.T) {
 	}
 }
 
-// In a window whose end is in the future, cursors advance, and no page is the last. The end is in the future by the clocks, wherever the
-// watermark is. Used after the end, cursors start the window again, so that the walk reads the rows that were added before them.
+// In a window whose end is in the future, cursors advance, and no page is the last. The end is in the future by the
+// clocks, wherever the watermark is. Used after the end, cursors start the window again, so that the walk reads the
+// rows that were added before them.
 func TestWalk_Early(t *testing.T) {
 	t.Parallel()
 	end := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
@@ -187,7 +189,8 @@ func TestWalk_Early(t *testing.T) {
 	if rows != "4+" {
 		t.Errorf("third page = %s, want 4+", rows)
 	}
-	// The end has passed by the reader's clock, and not by the database's: every page is the window's first one, and is not its last.
+	// The end has passed by the reader's clock, and not by the database's: every page is the window's first one, and
+	// is not its last.
 	clock.move(2 * time.Hour)
 	for _, early := range []string{first, second, third} {
 		rows, cursor := h.page(path+"&cursor="+early, key)
@@ -209,8 +212,8 @@ func (m *movedClock) option(c *Config) {
 
 func (m *movedClock) move(by time.Duration) { m.by.Store(int64(by)) }
 
-// A window is complete when its end has passed by the watermark, by the reader's clock and by the database's. Until then its last page says
-// that there are more, and keeps its cursor.
+// A window is complete when its end has passed by the watermark, by the reader's clock and by the database's. Until
+// then its last page says that there are more, and keeps its cursor.
 func TestWalk_WatermarkAheadOfAClock(t *testing.T) {
 	t.Parallel()
 	clock := new(movedClock)

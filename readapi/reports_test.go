@@ -100,7 +100,8 @@ func (h *harness) fullReport(id uuid.UUID) {
 // nth is the n-th of a sequence of ascending identifiers.
 func nth(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)) }
 
-// References and labels are resolved when the row is read. Each case changes the tables and expects a member of the full row.
+// References and labels are resolved when the row is read. Each case changes the tables and expects a member of the
+// full row.
 func TestListCallLogReports_Resolved(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -161,7 +162,8 @@ func buried(entity, id string) string {
 	return fmt.Sprintf("insert into tombstone (system_id, entity, key, version, owner, owner_id) values ($1, '%s', '%s', 9, '', zero())", entity, id)
 }
 
-// change runs a statement on the projection, as a commit that changes names. $1 is the system, and zero() that of global classifications.
+// change runs a statement on the projection, as a commit that changes names. $1 is the system, and zero() that of
+// global classifications.
 func (h *harness) change(sql string, system uuid.UUID) {
 	h.Helper()
 	sql = strings.NewReplacer("zero()", "'"+uuid.Nil.String()+"'", "$1", "'"+system.String()+"'").Replace(sql)

@@ -15,8 +15,8 @@ import (
 // columns are a row's columns by name.
 type columns map[string]any
 
-// insertRows inserts rows into a table of the projection, in partition 0. Columns that are not null and not given have defaults. The counts stay
-// as they are: see [countRows].
+// insertRows inserts rows into a table of the projection, in partition 0. Columns that are not null and not given
+// have defaults. The counts stay as they are: see [countRows].
 func insertRows(tb testing.TB, pool *pgxpool.Pool, table string, rows ...columns) {
 	tb.Helper()
 	complete := make([]columns, len(rows))
@@ -35,7 +35,8 @@ func insertRows(tb testing.TB, pool *pgxpool.Pool, table string, rows ...columns
 	schematest.Exec(tb, pool, "insert into "+name+" select * from json_populate_recordset(null::"+name+", $1)", text)
 }
 
-// defaultsOf returns the columns of a table that are not null, among others: PostgreSQL ignores columns that the table lacks.
+// defaultsOf returns the columns of a table that are not null, among others: PostgreSQL ignores columns that the
+// table lacks.
 func defaultsOf(table string) columns {
 	const (
 		id   = "7d9f4c1e-0000-4000-8000-000000000001"
@@ -106,7 +107,8 @@ func (c columns) render(table string) {
 //go:embed query/testdata/count.sql
 var countSQL string
 
-// countRows fills the tables that the projector derives from the rows: the counts per day, and the calls and analyses of each extension.
+// countRows fills the tables that the projector derives from the rows: the counts per day, and the calls and
+// analyses of each extension.
 func countRows(tb testing.TB, pool *pgxpool.Pool) {
 	tb.Helper()
 	schematest.Exec(tb, pool, countSQL)

@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
-// A request's span has the operation, the answer, and the watermark of the partition that the request read. It has nothing of
-// the request.
+// A request's span has the operation, the answer, and the watermark of the partition that the request read. It has
+// nothing of the request.
 func TestSpan(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -30,8 +30,8 @@ func (m *watermarks) isRunning() bool {
 	return m.running
 }
 
-// 200 pages that wait are one statement per interval. Each wait ends when its partition's watermark has reached its window's
-// end, or its request has ended. When no page waits, nothing is read.
+// 200 pages that wait are one statement per interval. Each wait ends when its partition's watermark has reached its
+// window's end, or its request has ended. When no page waits, nothing is read.
 func TestWatermarks(t *testing.T) {
 	t.Parallel()
 	counter, option := countWatermarkReads(t)

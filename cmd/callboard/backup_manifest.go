@@ -1,8 +1,8 @@
 package main
 
-// A backup has what no rebuild can make again. From the database these are keys, audit and decisions. From NATS they are
-// the stream of events, the bucket of transcripts and the stream of audit entries. The projection is not in it, and
-// neither is any secret setting.
+// A backup has what no rebuild can make again. From the database these are keys, audit and decisions. From NATS
+// they are the stream of events, the bucket of transcripts and the stream of audit entries. The projection is not
+// in it, and neither is any secret setting.
 
 import (
 	"encoding/json"

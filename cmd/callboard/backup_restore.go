@@ -39,9 +39,9 @@ type restoredStream struct {
 	Last     uint64 `json:"lastSequence"`
 }
 
-// run restores a backup into a migrated, empty database, and the streams that do not exist or have never had a message.
-// It changes nothing before it has checked everything. The tables are filled in one transaction after the streams: after
-// an interruption the same restore can run again.
+// run restores a backup into a migrated, empty database, and the streams that do not exist or have never had a
+// message. It changes nothing before it has checked everything. The tables are filled in one transaction after the
+// streams: after an interruption the same restore can run again.
 func (c restore) run(ctx context.Context) (restoredBackup, error) {
 	done := restoredBackup{Tables: []backupTable{}, KeysEnded: []schema.KeyState{}, KeysMissing: []schema.KeyState{}}
 	var err error
@@ -128,8 +128,8 @@ func (c restore) checkStream(ctx context.Context, s backupStream) (restoredStrea
 	return found, nil
 }
 
-// restoreStream restores a stream, and returns its last sequence. It replaces a stream that has never had a message, and
-// a part of one.
+// restoreStream restores a stream, and returns its last sequence. It replaces a stream that has never had a
+// message, and a part of one.
 func (c restore) restoreStream(ctx context.Context, s backupStream) (last uint64, err error) {
 	if err := c.js.DeleteStream(ctx, s.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return 0, fmt.Errorf("delete the empty or unfinished stream %s: %w", s.Name, err)

@@ -111,8 +111,8 @@ func (c backup) copyTables(ctx context.Context, dir string, m *backupManifest) e
 	return err
 }
 
-// copyStreams copies the stream of events, and the other streams that exist. The stream of audit entries has entries that
-// are not stored yet.
+// copyStreams copies the stream of events, and the other streams that exist. The stream of audit entries has
+// entries that are not stored yet.
 func (c backup) copyStreams(ctx context.Context, dir string, m *backupManifest) error {
 	names := []string{c.Stream.Name, bucketStream}
 	if c.Audit {

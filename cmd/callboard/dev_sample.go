@@ -40,8 +40,8 @@ func (s devSample) company(until time.Time) *sample.Company {
 	}
 }
 
-// publishSample publishes the sample unless the stream, which was created at an instant, has it already. A start after an
-// interruption publishes all events again: it generates the same company, so they have the same versions.
+// publishSample publishes the sample unless the stream, which was created at an instant, has it already. A start
+// after an interruption publishes all events again: it generates the same company, so they have the same versions.
 func (i *devInstance) publishSample(ctx context.Context, created time.Time) error {
 	i.company = i.Sample.company(created)
 	if i.company == nil {

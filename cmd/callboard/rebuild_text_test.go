@@ -8,7 +8,8 @@ import (
 	"callboard/projector/rebuild"
 )
 
-// The last line says of how many partitions webhooks do not announce messages. Without such partitions there is no such line.
+// The last line says of how many partitions webhooks do not announce messages. Without such partitions there is no
+// such line.
 func TestRebuildResult_WritesPartitionsWithoutNotices(t *testing.T) {
 	t.Parallel()
 	result := rebuildResult{Result: rebuild.Result{Generation: 2}}

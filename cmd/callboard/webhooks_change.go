@@ -76,8 +76,8 @@ func (c *webhooksRemoveCommand) Run(ctx context.Context, streams run.Streams) er
 	})
 }
 
-// skipping is work that skips what waits for an endpoint. It calls a function with the number of skipped deliveries, and
-// returns the number also with an error.
+// skipping is work that skips what waits for an endpoint. It calls a function with the number of skipped
+// deliveries, and returns the number also with an error.
 type skipping func(ctx context.Context, endpoint uuid.UUID, skipped func(int64)) (int64, error)
 
 // skip shows the progress of a command that skips deliveries, and prints the state of the endpoint after it.

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Run runs an actor until stop is called or the test ends. stop returns when the actor has returned; its error fails the test.
+// Run runs an actor until stop is called or the test ends. stop returns when the actor has returned; its error
+// fails the test.
 func Run(tb testing.TB, actor func(context.Context) error) (stop func()) {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))

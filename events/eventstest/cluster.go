@@ -14,7 +14,8 @@ import (
 // Cluster is three NATS servers with JetStream that form a cluster.
 type Cluster []*Server
 
-// NewCluster starts the servers, named server0 to server2, and waits until they accept requests to JetStream. They stop when the test ends.
+// NewCluster starts the servers, named server0 to server2, and waits until they accept requests to JetStream. They
+// stop when the test ends.
 func NewCluster(tb testing.TB) Cluster {
 	tb.Helper()
 	return NewRoutedCluster(tb, "", func(_, _ int, address string) string { return address })
@@ -23,8 +24,8 @@ func NewCluster(tb testing.TB) Cluster {
 // Nowhere is an address at which nothing listens.
 const Nowhere = "127.0.0.1:1"
 
-// NewRoutedCluster is [NewCluster] with other routes. A server connects to each one before it at the address that route returns for that one's
-// own. advertised is the address that servers tell each other; empty: their own.
+// NewRoutedCluster is [NewCluster] with other routes. A server connects to each one before it at the address that
+// route returns for that one's own. advertised is the address that servers tell each other; empty: their own.
 func NewRoutedCluster(tb testing.TB, advertised string, route func(from, to int, address string) string) Cluster {
 	tb.Helper()
 	var c Cluster

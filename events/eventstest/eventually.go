@@ -10,8 +10,8 @@ const timeout = 3 * time.Minute
 
 // Eventually waits until a check succeeds. The test fails if it does not within three minutes.
 //
-// The pause between two checks grows by a quarter from 5 to 600 ms. A check that is an API request makes fewer than 120 requests in a
-// minute, so it does not use up the budget of its key.
+// The pause between two checks grows by a quarter from 5 to 600 ms. A check that is an API request makes fewer than
+// 120 requests in a minute, so it does not use up the budget of its key.
 func Eventually(tb testing.TB, what string, check func() bool) {
 	tb.Helper()
 	EventuallyWithin(tb, timeout, what, check)

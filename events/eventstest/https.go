@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// StartTLS starts an HTTPS server that does not log failed handshakes, and is changed before. It is closed when the test ends.
+// StartTLS starts an HTTPS server that does not log failed handshakes, and is changed before. It is closed when the
+// test ends.
 func StartTLS(tb testing.TB, handler http.Handler, changes ...func(*httptest.Server)) *httptest.Server {
 	tb.Helper()
 	server := httptest.NewUnstartedServer(handler)

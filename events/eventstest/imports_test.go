@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// importRules says which folders of this module a folder and the folders below it may import, each with what is below it. The row of the longest
-// folder counts. Only cmd may import everything.
+// importRules says which folders of this module a folder and the folders below it may import, each with what is
+// below it. The row of the longest folder counts. Only cmd may import everything.
 func importRules() map[string][]string {
 	return map[string][]string{
 		"cmd":     {"events", "internal", "projector", "readapi", "schema"},
@@ -65,8 +65,8 @@ func within(folder, other string) bool { return strings.HasPrefix(folder+"/", ot
 // isHarness tells whether a folder is for tests: it, or one above it, is named so.
 func isHarness(folder string) bool { return strings.Contains(folder+"/", "test/") }
 
-// moduleImports returns the folders that have Go files, and which folders of this module their files import, without tests but whatever their
-// build constraints are. Folders of other modules are left out.
+// moduleImports returns the folders that have Go files, and which folders of this module their files import,
+// without tests but whatever their build constraints are. Folders of other modules are left out.
 func moduleImports(t *testing.T, root string) map[string][]string {
 	t.Helper()
 	imports := make(map[string][]string)

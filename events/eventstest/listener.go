@@ -27,7 +27,8 @@ func Listen(tb testing.TB) net.Listener {
 	return listener
 }
 
-// Get requests a path of a listener over a new connection, and returns the status and the body: 0 and the error without a response.
+// Get requests a path of a listener over a new connection, and returns the status and the body: 0 and the error
+// without a response.
 func Get(tb testing.TB, listener net.Listener, path string) (status int, body string) {
 	tb.Helper()
 	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, "http://"+listener.Addr().String()+path, nil)

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// LogBuffer is an [io.Writer] that keeps a program's log for assertions. Its zero value is empty and ready. It is safe for concurrent use.
+// LogBuffer is an [io.Writer] that keeps a program's log for assertions. Its zero value is empty and ready. It is
+// safe for concurrent use.
 type LogBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -7,7 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics returns the values of counters and gauges, by name and labels' values: "callboard_readapi_watermark_seconds 0" for partition 0.
+// Metrics returns the values of counters and gauges, by name and labels' values:
+// "callboard_readapi_watermark_seconds 0" for partition 0.
 func Metrics(tb testing.TB, registry prometheus.Gatherer) map[string]float64 {
 	tb.Helper()
 	families, err := registry.Gather()

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// FreePort returns a port on which no process listens, and which no other test gets before this one ends. It is below the ports that PostgreSQL
-// servers of package cluster have, and below the range that the kernel gives to outgoing connections: none of these takes the port while the
-// test's server is down.
+// FreePort returns a port on which no process listens, and which no other test gets before this one ends. It is
+// below the ports that PostgreSQL servers of package cluster have, and below the range that the kernel gives to
+// outgoing connections: none of these takes the port while the test's server is down.
 func FreePort(tb testing.TB) int {
 	tb.Helper()
 	config := new(net.ListenConfig)
@@ -24,7 +24,8 @@ func FreePort(tb testing.TB) int {
 			continue
 		}
 
-		// No process is started meanwhile: until it runs its own program, it would have a copy of the listener, which keeps the port.
+		// No process is started meanwhile: until it runs its own program, it would have a copy of the listener, which
+		// keeps the port.
 		syscall.ForkLock.RLock()
 		listener, err := config.Listen(tb.Context(), "tcp", address)
 		free := err == nil && listener.Close() == nil

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Proxy is a TCP proxy in front of a server that can stop forwarding while its connections stay open, or lose what the server sends. It
-// is closed when the test ends.
+// Proxy is a TCP proxy in front of a server that can stop forwarding while its connections stay open, or lose what
+// the server sends. It is closed when the test ends.
 type Proxy struct {
 	ctx         context.Context //nolint:containedctx // the test's
 	listener    net.Listener

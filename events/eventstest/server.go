@@ -1,5 +1,6 @@
-// Package eventstest gives tests a NATS server with JetStream and the streams of production. It also has what tests of several packages
-// share: a proxy that can pause, polling, log buffers and child processes. Its own tests check the imports and documents of the whole tree.
+// Package eventstest gives tests a NATS server with JetStream and the streams of production. It also has what tests
+// of several packages share: a proxy that can pause, polling, log buffers and child processes. Its own tests check
+// the imports and documents of the whole tree.
 package eventstest
 
 import (
@@ -19,12 +20,12 @@ import (
 	"callboard/events"
 )
 
-// requestTimeout is how long a server may take to answer on a busy machine; the library allows 2 s. While servers of a cluster start, requests
-// are lost: [Eventually] must be able to repeat them.
+// requestTimeout is how long a server may take to answer on a busy machine; the library allows 2 s. While servers
+// of a cluster start, requests are lost: [Eventually] must be able to repeat them.
 const requestTimeout = 30 * time.Second
 
-// Server is a NATS server with JetStream. It keeps its store and its port when it is stopped, so a test can start it again. It stops
-// when the test ends. Its methods must be called from the test's own goroutine.
+// Server is a NATS server with JetStream. It keeps its store and its port when it is stopped, so a test can start
+// it again. It stops when the test ends. Its methods must be called from the test's own goroutine.
 type Server struct {
 	tb      testing.TB
 	options server.Options
@@ -39,8 +40,8 @@ func MaxPayload(bytes int32) Option {
 	return func(o *server.Options) { o.MaxPayload = bytes }
 }
 
-// MaxControlLine sets the length in bytes of the longest line of the protocol that the server accepts, a subject included. It closes the
-// connection of a client that sends a longer one.
+// MaxControlLine sets the length in bytes of the longest line of the protocol that the server accepts, a subject
+// included. It closes the connection of a client that sends a longer one.
 func MaxControlLine(bytes int32) Option {
 	return func(o *server.Options) { o.MaxControlLine = bytes }
 }
@@ -78,8 +79,8 @@ func (s *Server) Start() {
 	}
 }
 
-// startOnce starts the server, and stops it again if it can't listen. A process that another goroutine starts has a copy of the former listener,
-// which keeps the port, until it runs its own program.
+// startOnce starts the server, and stops it again if it can't listen. A process that another goroutine starts has a
+// copy of the former listener, which keeps the port, until it runs its own program.
 func (s *Server) startOnce() (listens bool) {
 	s.tb.Helper()
 	options := s.options
@@ -97,8 +98,8 @@ func (s *Server) startOnce() (listens bool) {
 	return true
 }
 
-// Stop stops the server. Clients see what they see in a crash: closed connections and no answer. It does nothing if the server is
-// stopped.
+// Stop stops the server. Clients see what they see in a crash: closed connections and no answer. It does nothing if
+// the server is stopped.
 func (s *Server) Stop() {
 	if s.running == nil {
 		return
@@ -115,8 +116,8 @@ func (s *Server) Restart() {
 	s.Start()
 }
 
-// Reload changes settings of the running server, as the signal for a reload does. The server disconnects clients that the new settings
-// do not accept.
+// Reload changes settings of the running server, as the signal for a reload does. The server disconnects clients
+// that the new settings do not accept.
 func (s *Server) Reload(change Option) {
 	s.tb.Helper()
 	change(&s.options)
@@ -126,7 +127,8 @@ func (s *Server) Reload(change Option) {
 	}
 }
 
-// Backup restarts the server and copies its store. restore restarts the server with the copy: what was stored in between is lost.
+// Backup restarts the server and copies its store. restore restarts the server with the copy: what was stored in
+// between is lost.
 func (s *Server) Backup() (restore func()) {
 	s.tb.Helper()
 	backup := filepath.Join(s.tb.TempDir(), "store")
@@ -189,8 +191,8 @@ func JetStream(tb testing.TB, url string) jetstream.JetStream {
 	return js
 }
 
-// CreateStream creates the streams of events, of key revocations and expiries and of audit entries, and the bucket of transcripts, with the
-// settings of production.
+// CreateStream creates the streams of events, of key revocations and expiries and of audit entries, and the bucket
+// of transcripts, with the settings of production.
 func CreateStream(tb testing.TB, js jetstream.JetStream, partitions int) jetstream.Stream {
 	tb.Helper()
 	ctx := context.Background() // each request has the client's limit
@@ -209,14 +211,15 @@ func CreateStream(tb testing.TB, js jetstream.JetStream, partitions int) jetstre
 	return stream
 }
 
-// IgnoreObjectStoreWatcher exempts one goroutine of nats.go from a leak check. Storing an object starts a watcher of the connection and
-// stops it again. A watcher that was not scheduled in between misses the stop and never ends.
+// IgnoreObjectStoreWatcher exempts one goroutine of nats.go from a leak check. Storing an object starts a watcher
+// of the connection and stops it again. A watcher that was not scheduled in between misses the stop and never ends.
 func IgnoreObjectStoreWatcher() goleak.Option {
 	return goleak.IgnoreTopFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect")
 }
 
-// IgnoreSourceRemoval exempts one goroutine of nats-server from a leak check. A stream that copies another one and is deleted has its consumer
-// removed there. The goroutine waits ten seconds for the answer, which does not come if the server ends meanwhile.
+// IgnoreSourceRemoval exempts one goroutine of nats-server from a leak check. A stream that copies another one and
+// is deleted has its consumer removed there. The goroutine waits ten seconds for the answer, which does not come if
+// the server ends meanwhile.
 func IgnoreSourceRemoval() goleak.Option {
 	return goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.(*stream).tryDeleteSourcingConsumer.func1")
 }

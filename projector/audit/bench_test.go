@@ -21,8 +21,8 @@ import (
 //nolint:gochecknoglobals // flags are
 var records = flag.Int("records", 200_000, "entries in BenchmarkWriter")
 
-// BenchmarkWriter measures how many entries a second get from a reader's queue to their rows, with one queue and one writer, beside plain
-// inserts of the same rows.
+// BenchmarkWriter measures how many entries a second get from a reader's queue to their rows, with one queue and
+// one writer, beside plain inserts of the same rows.
 func BenchmarkWriter(b *testing.B) {
 	for range b.N {
 		b.StopTimer()

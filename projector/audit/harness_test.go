@@ -44,7 +44,8 @@ func (h *harness) createStream() {
 	}
 }
 
-// awaitStream waits until a server that was started again answers about the stream. What is published before can be lost with the connection.
+// awaitStream waits until a server that was started again answers about the stream. What is published before can be
+// lost with the connection.
 func (h *harness) awaitStream() {
 	h.Helper()
 	h.eventually("the stream", func() bool {

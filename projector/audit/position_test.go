@@ -37,8 +37,8 @@ func (h *harness) requireIDs(want []uuid.UUID) {
 	}
 }
 
-// requireNoOtherLines fails the test if a line of the log contains none of the texts. A delivery that arrives a second late is requested
-// again, and may be logged.
+// requireNoOtherLines fails the test if a line of the log contains none of the texts. A delivery that arrives a
+// second late is requested again, and may be logged.
 func (h *harness) requireNoOtherLines(expected ...string) {
 	h.Helper()
 	expected = append(expected, "was interrupted", "storing audit entries resumed")
@@ -71,8 +71,8 @@ func (h *harness) setBack(sequence int, ids []uuid.UUID) {
 	}
 }
 
-// Entries that the database loses with its last commits are read again: by the next writer, by one that goes on with new messages, and by one
-// that is idle.
+// Entries that the database loses with its last commits are read again: by the next writer, by one that goes on
+// with new messages, and by one that is idle.
 func TestWriter_DatabaseIsSetBack(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -132,7 +132,8 @@ func (l lateJetStream) Stream(ctx context.Context, name string) (jetstream.Strea
 	return stream, err
 }
 
-// A writer that has looked at the stream just before it is created again does not set the position back that another writer has moved.
+// A writer that has looked at the stream just before it is created again does not set the position back that
+// another writer has moved.
 func TestWriter_StreamIsCreatedAgainMeanwhile(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -160,8 +161,8 @@ func TestWriter_StreamIsCreatedAgainMeanwhile(t *testing.T) {
 	}
 }
 
-// A stream that has lost its end gives other messages the sequences of stored ones. They are stored, however many there are when a writer
-// looks.
+// A stream that has lost its end gives other messages the sequences of stored ones. They are stored, however many
+// there are when a writer looks.
 func TestWriter_StreamLosesItsEnd(t *testing.T) {
 	t.Parallel()
 	for name, published := range map[string]int{"shorter": 2, "longer": 5} {

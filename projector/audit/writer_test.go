@@ -70,8 +70,8 @@ func TestWriter_StoresEntriesOnce(t *testing.T) {
 	}
 }
 
-// An entry of several requests has one row with their count, however often it is delivered. The last of them is the key's last use. An
-// entry without these members is one request.
+// An entry of several requests has one row with their count, however often it is delivered. The last of them is the
+// key's last use. An entry without these members is one request.
 func TestWriter_StoresCountsOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -122,7 +122,8 @@ func TestWriter_StoresBacklogInBatches(t *testing.T) {
 	}
 }
 
-// A key's last use is the newest one, whatever the order of entries within a message, within a batch and between batches.
+// A key's last use is the newest one, whatever the order of entries within a message, within a batch and between
+// batches.
 func TestWriter_LastUseIsTheNewest(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -245,8 +246,8 @@ func TestWriter_DropsManyDays(t *testing.T) {
 	}
 }
 
-// An entry of a detached day becomes a dead letter, and entries of other days are stored. After the day is attached again, its entries are
-// stored.
+// An entry of a detached day becomes a dead letter, and entries of other days are stored. After the day is attached
+// again, its entries are stored.
 func TestWriter_DetachedDay(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -297,7 +298,8 @@ func TestWriter_ReopensDroppedDay(t *testing.T) {
 	}
 }
 
-// A message that cannot be decoded, or that NATS has copied to the subject, becomes a dead letter and is logged. The other messages are stored.
+// A message that cannot be decoded, or that NATS has copied to the subject, becomes a dead letter and is logged.
+// The other messages are stored.
 func TestWriter_UnreadableMessages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -327,7 +329,8 @@ func TestWriter_UnreadableMessages(t *testing.T) {
 	h.eventually("the log has the sequence", func() bool { return h.log.Contains(fmt.Sprintf(`"sequence":%d,`, sequence)) })
 }
 
-// If PostgreSQL refuses an entry, its message becomes a dead letter, and the other entries of the message and the batch are stored.
+// If PostgreSQL refuses an entry, its message becomes a dead letter, and the other entries of the message and the
+// batch are stored.
 func TestWriter_RefusedEntries(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*events.AuditEntry){
@@ -365,8 +368,8 @@ func TestWriter_RefusedEntries(t *testing.T) {
 	}
 }
 
-// Entries with implausible times, even thousands in one message, create no partitions. Their messages become dead letters, and the other
-// entries are stored.
+// Entries with implausible times, even thousands in one message, create no partitions. Their messages become dead
+// letters, and the other entries are stored.
 func TestWriter_ImplausibleTimes(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -20,7 +20,8 @@ import (
 // screenshotsVariable names the folder in which screenshots are kept, for people to look at.
 const screenshotsVariable = "CALLBOARD_TEST_SCREENSHOTS"
 
-// The page is legible, named and free of errors at every width and in both color schemes, and what publishers sent stays text.
+// The page is legible, named and free of errors at every width and in both color schemes, and what publishers sent
+// stays text.
 func TestPage_InBrowser(t *testing.T) {
 	t.Parallel()
 	p := browser.New(t)
@@ -136,7 +137,8 @@ func TestPage_Keyboard(t *testing.T) {
 	}
 }
 
-// A refresh replaces what has changed. What was open stays open, what had the focus keeps it, and a selection is not lost.
+// A refresh replaces what has changed. What was open stays open, what had the focus keeps it, and a selection is
+// not lost.
 func TestPage_Refresh(t *testing.T) {
 	t.Parallel()
 	p := browser.New(t)
@@ -216,8 +218,8 @@ func resize(p *browser.Page, width int64, scheme string) {
 	})
 }
 
-// illegible lists the texts whose contrast with what is behind them is below 4.5, those smaller than 12 pixels, and a page that is wider
-// than its window.
+// illegible lists the texts whose contrast with what is behind them is below 4.5, those smaller than 12 pixels, and
+// a page that is wider than its window.
 const illegible = `(() => {
   const rgba = color => { const c = color.match(/[\d.]+/g).map(Number); return c.length < 4 ? [...c, 1] : c };
   const over = (top, below) => below.map((c, i) => top[i] * top[3] + c * (1 - top[3]));

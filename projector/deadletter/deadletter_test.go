@@ -18,8 +18,8 @@ import (
 	"callboard/schema/schematest"
 )
 
-// Three transcripts are published before their texts are stored. Until the retry the second gets a newer version and the call of the
-// third is deleted. The fourth dead letter is an invalid event.
+// Three transcripts are published before their texts are stored. Until the retry the second gets a newer version
+// and the call of the third is deleted. The fourth dead letter is an invalid event.
 func TestRetry(t *testing.T) {
 	h := newHarness(t)
 	h.startProjector()
@@ -150,8 +150,8 @@ func TestWait_NoProjector(t *testing.T) {
 	}
 }
 
-// A retry is waited for until the position has passed it. One that was passed without a decision, since a rebuild applied it, is published
-// again.
+// A retry is waited for until the position has passed it. One that was passed without a decision, since a rebuild
+// applied it, is published again.
 func TestWait_Position(t *testing.T) {
 	h := newHarness(t)
 	h.startProjector()
@@ -173,7 +173,8 @@ func TestWait_Position(t *testing.T) {
 	}
 }
 
-// A dropped dead letter keeps its row: it counts as dead, and a replay does not apply it although its text was stored meanwhile.
+// A dropped dead letter keeps its row: it counts as dead, and a replay does not apply it although its text was
+// stored meanwhile.
 func TestDrop(t *testing.T) {
 	h := newHarness(t)
 	stop := h.startProjector()
@@ -249,7 +250,8 @@ func TestDrop_WhileRetryApplies(t *testing.T) {
 	}
 }
 
-// dropWhileApplied drops a selection while a transaction that resolves the dead letter is open, and commits that transaction.
+// dropWhileApplied drops a selection while a transaction that resolves the dead letter is open, and commits that
+// transaction.
 func (h *harness) dropWhileApplied(id int64, s deadletter.Selection) (results []deadletter.Result, err error) {
 	h.Helper()
 	applying, err := h.Pool.Begin(h.Context())

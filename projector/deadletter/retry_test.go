@@ -28,7 +28,8 @@ func (h *harness) publishLateTranscript() (id int64, transcript *events.Transcri
 	return list[len(list)-1].ID, transcript
 }
 
-// A retry is the message as it was, with the name of the dead letter, without headers that NATS acts on, and without an ID.
+// A retry is the message as it was, with the name of the dead letter, without headers that NATS acts on, and
+// without an ID.
 func TestRetry_Message(t *testing.T) {
 	h := newHarness(t)
 	stop := h.startProjector()
@@ -107,8 +108,8 @@ func TestRetry_FailsAgain(t *testing.T) {
 	}
 }
 
-// A retry is published although somebody has taken IDs for it in advance, and applied once although a command that was killed between publishing
-// and recording has published it already.
+// A retry is published although somebody has taken IDs for it in advance, and applied once although a command that
+// was killed between publishing and recording has published it already.
 func TestRetry_AfterCrashBeforeRecord(t *testing.T) {
 	h := newHarness(t)
 	stop := h.startProjector()

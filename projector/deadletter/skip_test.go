@@ -14,8 +14,9 @@ import (
 	"callboard/schema/schematest"
 )
 
-// A partition stops at a message that PostgreSQL refuses for another reason than its data. Skipped, it is a dead letter: for a projector that
-// fails at the message, for a replay that could apply it, and until a retry applies it.
+// A partition stops at a message that PostgreSQL refuses for another reason than its data. Skipped, it is a dead
+// letter: for a projector that fails at the message, for a replay that could apply it, and until a retry applies
+// it.
 func TestSkip(t *testing.T) {
 	schematest.NeedOneServer(t, "distributed tables have no triggers")
 	h := newHarness(t)

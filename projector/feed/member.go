@@ -61,8 +61,8 @@ func (m *Member) Leave() {
 	m.running.Wait()
 }
 
-// Take returns a batch of the messages that are there, up to a limit; perhaps none. It never waits: batches grow with the
-// backlog. Clock messages are in their order, and are not taken alone. Done must follow.
+// Take returns a batch of the messages that are there, up to a limit; perhaps none. It never waits: batches grow
+// with the backlog. Clock messages are in their order, and are not taken alone. Done must follow.
 func (m *Member) Take(limit int) []events.StoredMessage { return m.take(limit, false) }
 
 // TakeFull is like Take, and takes nothing unless the batch is as large as it may be.

@@ -353,7 +353,8 @@ func TestMember_GivesBackRoom(t *testing.T) {
 	}
 }
 
-// A clock message proves that a partition has all of its messages below it: one that the stream has lost since is not waited for.
+// A clock message proves that a partition has all of its messages below it: one that the stream has lost since is
+// not waited for.
 func TestShared_CatchesUpWithAClockMessage(t *testing.T) {
 	t.Parallel()
 	e := newSharedEnv(t, 2, 1000)
@@ -478,7 +479,8 @@ func TestShared_PullsTheLargestMessage(t *testing.T) {
 	}
 }
 
-// Partitions that commit nothing hold up the others for a moment only. They miss nothing, also if no further message of them comes.
+// Partitions that commit nothing hold up the others for a moment only. They miss nothing, also if no further
+// message of them comes.
 func TestShared_StuckPartitionsAreSkipped(t *testing.T) {
 	t.Parallel()
 	const partitions, each = 4, 40
@@ -510,7 +512,8 @@ func TestShared_StuckPartitionsAreSkipped(t *testing.T) {
 	}
 }
 
-// Anybody who may publish can store a message that client libraries take for a word of the server: no data, and the header of a status.
+// Anybody who may publish can store a message that client libraries take for a word of the server: no data, and the
+// header of a status.
 func TestShared_DeliversMessagesThatLookLikeAStatus(t *testing.T) {
 	t.Parallel()
 	e := newSharedEnv(t, 1, 1<<20)

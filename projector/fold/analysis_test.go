@@ -76,8 +76,8 @@ func TestAnalysis_Representative(t *testing.T) {
 	}
 }
 
-// Every form in which an event clears the reference to a deleted representative leaves updatedAt as it is. Other values change it, and so does
-// the same event while the representative exists.
+// Every form in which an event clears the reference to a deleted representative leaves updatedAt as it is. Other
+// values change it, and so does the same event while the representative exists.
 func TestAnalysis_ClearedRepresentative(t *testing.T) {
 	representative := func(version int64) events.State {
 		return &events.Representative{ID: id(70), PhoneSystemID: id(1), Version: version}

@@ -12,7 +12,8 @@ type Message struct {
 	NotBuilt bool   // it is of a phone system that is not built, and moves the clock alone
 }
 
-// Decisions are what was decided when the messages of a partition were first applied. A replay that repeats them gives the same rows.
+// Decisions are what was decided when the messages of a partition were first applied. A replay that repeats them
+// gives the same rows.
 type Decisions struct {
 	Corrections      Corrections // that the partition's clock has not reached
 	ClockCaps        ClockCaps
@@ -40,8 +41,8 @@ type BatchNotice struct {
 	Notice
 }
 
-// Batch applies messages in order to the rows that they touch. now is when the messages were received, by the projector's clock; 0: they were
-// applied before, and no cap is decided.
+// Batch applies messages in order to the rows that they touch. now is when the messages were received, by the
+// projector's clock; 0: they were applied before, and no cap is decided.
 func Batch(state *State, clock Clock, messages []Message, known Decisions, now events.Time) Result {
 	b := batch{state: state, known: known, capping: Capping{Now: now}, result: Result{Clock: clock, Ends: make([]End, len(messages))}}
 	for i, m := range messages {
@@ -101,8 +102,8 @@ func (b *batch) applyEvent(i int, m Message) End {
 	return End{Outcome: outcome}
 }
 
-// dropSuperseded drops the notices of what is not fetchable any more at the end of the batch, and all but the last one of each artifact: nobody can
-// have fetched what was there within the batch only.
+// dropSuperseded drops the notices of what is not fetchable any more at the end of the batch, and all but the last
+// one of each artifact: nobody can have fetched what was there within the batch only.
 func (b *batch) dropSuperseded() {
 	all := b.result.Notices
 	seen := make(map[artifact]bool)

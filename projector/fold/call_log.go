@@ -204,8 +204,8 @@ func (s *State) countCall(row CallLog, by int64) {
 	s.countPerExtension(ListCallLog, row.Key, row.CreatedAt, row.extensions(), by)
 }
 
-// recomputeOwner recomputes the call to which a changed facet belongs, if the call has arrived. A voicemail's row has no values of
-// its facets.
+// recomputeOwner recomputes the call to which a changed facet belongs, if the call has arrived. A voicemail's row
+// has no values of its facets.
 func (s *State) recomputeOwner(owner OwnerRowKey, at events.Time) {
 	if owner.Entity != events.EntityCall {
 		return
@@ -215,16 +215,18 @@ func (s *State) recomputeOwner(owner OwnerRowKey, at events.Time) {
 	}
 }
 
-// sameReport tells whether a report shows the same of a call's rows before and after an event, or the event only clears references to deleted
-// rows. The values that depend on no other row are compared first: they differ most often.
+// sameReport tells whether a report shows the same of a call's rows before and after an event, or the event only
+// clears references to deleted rows. The values that depend on no other row are compared first: they differ most
+// often.
 func (s *State) sameReport(before, after CallLog) bool {
 	if before.withoutReferences() != after.withoutReferences() {
 		return false
 	}
 	shown, shows := s.reported(before), s.reported(after)
 
-	// An event clears the reference to a deleted representative by any state without an id. The report showed null and shows that state now, which
-	// is the clearing itself. A confidence or a source that the row did not have says more than that.
+	// An event clears the reference to a deleted representative by any state without an id. The report showed null and
+	// shows that state now, which is the clearing itself. A confidence or a source that the row did not have says more
+	// than that.
 	deleted := before.RepresentativeID.Valid && !shown.RepresentativeID.Valid
 	if deleted && !after.RepresentativeID.Valid && !after.addsToRepresentative(before.Findings) {
 		shows.removeRepresentative()
@@ -251,8 +253,9 @@ func (f *Findings) removeRepresentative() {
 	f.RepresentativeConfidence, f.RepresentativeSource = events.Null[float64]{}, events.Null[string]{}
 }
 
-// reported returns the row with only the values that a report shows. A reference to a deleted row is null, so that a publisher that clears
-// references to a deleted extension does not change UpdatedAt. A reference to a row that no event has defined yet is shown.
+// reported returns the row with only the values that a report shows. A reference to a deleted row is null, so that
+// a publisher that clears references to a deleted extension does not change UpdatedAt. A reference to a row that no
+// event has defined yet is shown.
 func (s *State) reported(row CallLog) CallLog {
 	row.Version, row.UpdatedAt = 0, 0
 	if s.isDeleted(row.System, events.EntityCallGroup, row.CallGroupID) {

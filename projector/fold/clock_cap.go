@@ -7,12 +7,13 @@ import (
 	"callboard/events"
 )
 
-// MaxAhead is how far ahead of a projector's clock a time of the stream may be to count as it is, in milliseconds. It is more than the
-// clocks of hosts that are synchronized differ, and little enough that rows whose times lie ahead by it do no harm.
+// MaxAhead is how far ahead of a projector's clock a time of the stream may be to count as it is, in milliseconds.
+// It is more than the clocks of hosts that are synchronized differ, and little enough that rows whose times lie
+// ahead by it do no harm.
 const MaxAhead events.Time = 60_000
 
-// PlausibleTime returns what counts as the stream's time when a projector's clock says now: a time of the stream, or now if that is ahead
-// by more than [MaxAhead].
+// PlausibleTime returns what counts as the stream's time when a projector's clock says now: a time of the stream,
+// or now if that is ahead by more than [MaxAhead].
 func PlausibleTime(stored, now events.Time) events.Time {
 	if stored > now+MaxAhead {
 		return now
@@ -20,8 +21,9 @@ func PlausibleTime(stored, now events.Time) events.Time {
 	return stored
 }
 
-// ClockCap is the record of messages that count as stored earlier than the stream says, because the clock of its server had jumped forward: of
-// a partition's messages First to Last, those that were stored after Time count as stored at Time.
+// ClockCap is the record of messages that count as stored earlier than the stream says, because the clock of its
+// server had jumped forward: of a partition's messages First to Last, those that were stored after Time count as
+// stored at Time.
 type ClockCap struct {
 	First, Last  uint64
 	LastStoredAt events.Time // when the stream stored Last. Another message with this sequence has another time
@@ -64,9 +66,9 @@ type Capping struct {
 	Cap ClockCap    // the decision; without Messages: none
 }
 
-// StoredAt returns when the next message of the commit counts as stored. The partition's clock is that before it. A message is capped at its
-// projector's clock, or at the partition's where that is ahead already. Up to the end of the commit, later messages are capped at the same
-// time, so that a single record says what a replay must know.
+// StoredAt returns when the next message of the commit counts as stored. The partition's clock is that before it. A
+// message is capped at its projector's clock, or at the partition's where that is ahead already. Up to the end of
+// the commit, later messages are capped at the same time, so that a single record says what a replay must know.
 func (c *Capping) StoredAt(clock Clock, sequence uint64, stored events.Time) events.Time {
 	switch {
 	case c.Now == 0:

@@ -68,8 +68,8 @@ func TestCapping_CapsWhatIsStoredAheadOfTheProjectorsClock(t *testing.T) {
 	}
 }
 
-// A replay of any commits, with the caps and adjustments on record, gives every message the same clock. A clock that decides again, by a
-// projector's clock that is a minute further than ever before, is never behind it.
+// A replay of any commits, with the caps and adjustments on record, gives every message the same clock. A clock
+// that decides again, by a projector's clock that is a minute further than ever before, is never behind it.
 func TestClock_ReplaysItsCaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var clock fold.Clock

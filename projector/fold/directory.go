@@ -6,8 +6,8 @@ import (
 	"callboard/events"
 )
 
-// displayed is what rows of other tables show of a row of the directory: a name and a number, or a label and a score. The zero value is
-// a row that no event has defined, or a row of another table.
+// displayed is what rows of other tables show of a row of the directory: a name and a number, or a label and a
+// score. The zero value is a row that no event has defined, or a row of another table.
 type displayed struct {
 	exists       bool
 	deleted      bool // of an extension, a call group or a representative

@@ -12,8 +12,8 @@ import (
 	"callboard/events"
 )
 
-// The version of a directory grows by one at an event if, and only if, the directory shows something else after it. A phone
-// system that does not exist has none.
+// The version of a directory grows by one at an event if, and only if, the directory shows something else after it.
+// A phone system that does not exist has none.
 func TestFold_DirectoryVersionCountsChanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newFixture()

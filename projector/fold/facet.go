@@ -88,13 +88,15 @@ func applyFacet[K comparable, R facet](
 	return Applied, nil
 }
 
-// deletedByEvent tells whether a facet that has a tombstone was deleted by an event of its own. The deletion of its call or voicemail leaves a
-// tombstone too, and an event that arrives again after it is no conflict. A voicemail can be there again, so nothing is known of its facets.
+// deletedByEvent tells whether a facet that has a tombstone was deleted by an event of its own. The deletion of its
+// call or voicemail leaves a tombstone too, and an event that arrives again after it is no conflict. A voicemail
+// can be there again, so nothing is known of its facets.
 func (s *State) deletedByEvent(owner OwnerRowKey) bool {
 	return owner.Entity == events.EntityCall && !s.callDeleted(owner.System, owner.ID)
 }
 
-// removeFacetRows removes an owner row's facets of one kind. Their tombstones keep the owner row, which must never change.
+// removeFacetRows removes an owner row's facets of one kind. Their tombstones keep the owner row, which must never
+// change.
 func removeFacetRows[K comparable, R facet](s *State, f facetTable[K, R], owner OwnerRowKey, identity func(K) events.Identity) {
 	for key, row := range f.of(owner) {
 		f.count(row, -1)

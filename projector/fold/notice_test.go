@@ -91,7 +91,8 @@ func TestNotices_AgreeWithWhatIsFetchable(t *testing.T) {
 	})
 }
 
-// The batches don't matter, except for what was fetchable within one of them only. What is fetchable at the end was told as such.
+// The batches don't matter, except for what was fetchable within one of them only. What is fetchable at the end was
+// told as such.
 func TestNotices_AnyBatching(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		history := randomHistory(t)

@@ -70,8 +70,9 @@ func TestFold_RepeatedEventsChangeNothing(t *testing.T) {
 	})
 }
 
-// The events of one entity keep their order; those of different entities arrive in any order. Voicemails are left out: a deleted
-// voicemail can be created again, so the result depends on what arrived before its deletion. UpdatedAt depends on the order too.
+// The events of one entity keep their order; those of different entities arrive in any order. Voicemails are left
+// out: a deleted voicemail can be created again, so the result depends on what arrived before its deletion.
+// UpdatedAt depends on the order too.
 func TestFold_AnyOrderOfEntitiesGivesTheSameRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		history := slices.DeleteFunc(randomHistory(t), func(e timedEvent) bool { return e.Entity == events.EntityVoicemail })
@@ -116,8 +117,8 @@ func TestFold_CountersAndIndexesMatchTheRows(t *testing.T) {
 	})
 }
 
-// UpdatedAt changes at an event if, and only if, the event gives the call a row of which the report shows something else. The clearing of a
-// reference to a deleted representative does not count.
+// UpdatedAt changes at an event if, and only if, the event gives the call a row of which the report shows something
+// else. The clearing of a reference to a deleted representative does not count.
 func TestFold_UpdatedAtChangesExactlyWithTheReport(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newFixture()
@@ -138,7 +139,8 @@ func TestFold_UpdatedAtChangesExactlyWithTheReport(t *testing.T) {
 	})
 }
 
-// beforeClearing returns a call's row with the representative of the row before, if an event only cleared the reference to one that is deleted.
+// beforeClearing returns a call's row with the representative of the row before, if an event only cleared the
+// reference to one that is deleted.
 func (f *fixture) beforeClearing(before, row fold.CallLog) fold.CallLog {
 	none, empty := events.Null[float64]{}, events.Null[string]{}
 	confidence, source := row.RepresentativeConfidence, row.RepresentativeSource

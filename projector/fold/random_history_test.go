@@ -19,9 +19,10 @@ type timedEvent struct {
 // id returns the UUID that tests name by a number.
 func id(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)) }
 
-// randomHistory draws the events of a few phone systems, calls, voicemails, their facets and what they refer to. There are so few of
-// each that most events meet earlier ones; a voicemail and a call share an id. Versions mostly rise; some events repeat or come late, and some
-// have the time of the one before. All can be published, once they have an id and a source.
+// randomHistory draws the events of a few phone systems, calls, voicemails, their facets and what they refer to.
+// There are so few of each that most events meet earlier ones; a voicemail and a call share an id. Versions mostly
+// rise; some events repeat or come late, and some have the time of the one before. All can be published, once they
+// have an id and a source.
 func randomHistory(t *rapid.T) []timedEvent {
 	g := generator{t: t, versions: map[string]int64{}}
 	list := make([]timedEvent, rapid.IntRange(1, 120).Draw(t, "length"))
@@ -208,7 +209,8 @@ func (g generator) call() events.Event {
 // calls is the number of calls.
 const calls = 2
 
-// ownerOf picks the owner row of a facet out of n: mostly the same one, sometimes another, which contradicts earlier events.
+// ownerOf picks the owner row of a facet out of n: mostly the same one, sometimes another, which contradicts
+// earlier events.
 func (g generator) ownerOf(facet, n int) int {
 	if g.oneIn(16, "contradiction") {
 		facet++

@@ -49,7 +49,8 @@ func (s *State) countRecording(row Recording, by int64) {
 	}
 }
 
-// newestRecording returns the recording that a call shows: the newest by (createdAt, recordingSid) that is not unavailable.
+// newestRecording returns the recording that a call shows: the newest by (createdAt, recordingSid) that is not
+// unavailable.
 func (s *State) newestRecording(owner OwnerRowKey) (newest Recording, ok bool) {
 	for _, row := range s.recordings().of(owner) {
 		if row.Status == events.RecordingUnavailable {

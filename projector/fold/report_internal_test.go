@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Each value of a call's row is part of its report, also values that random histories don't set. Nullable values change from null to zero, and
-// then to another value.
+// Each value of a call's row is part of its report, also values that random histories don't set. Nullable values
+// change from null to zero, and then to another value.
 func TestSameReport_ComparesEveryField(t *testing.T) {
 	s := new(State)
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[CallLog]()) {

@@ -8,9 +8,10 @@ import (
 	"callboard/events"
 )
 
-// State is the part of the projection that a batch of events touches. Before it folds, the caller loads three groups of rows: the rows that
-// [State.Need] asks for; all recordings and analyses of the calls and voicemails among them; and the tombstones of the call groups,
-// extensions and representatives to which those calls and their analyses refer.
+// State is the part of the projection that a batch of events touches. Before it folds, the caller loads three
+// groups of rows: the rows that [State.Need] asks for; all recordings and analyses of the calls and voicemails
+// among them; and the tombstones of the call groups, extensions and representatives to which those calls and their
+// analyses refer.
 type State struct {
 	Partition int16 // of all rows
 
@@ -63,8 +64,8 @@ var (
 	errOwnerRowChanged = errors.New("callId or voicemailId differs from that of the facet's earlier events and must not change")
 )
 
-// Apply applies one event; at is the partition's clock at the event. An error means that the event contradicts earlier ones: it
-// changes nothing, and the caller stores it as a dead letter.
+// Apply applies one event; at is the partition's clock at the event. An error means that the event contradicts
+// earlier ones: it changes nothing, and the caller stores it as a dead letter.
 func (s *State) Apply(e events.Event, at events.Time) (Outcome, error) {
 	s.Notices = nil
 	if !s.Notify {
@@ -86,7 +87,8 @@ func (s *State) apply(e events.Event, at events.Time) (Outcome, error) {
 	return r.apply(e, at)
 }
 
-// staleOr returns Conflicting where an event with the stored version has other content, else Stale. Content that makes the same row is the same.
+// staleOr returns Conflicting where an event with the stored version has other content, else Stale. Content that
+// makes the same row is the same.
 func staleOr(conflicting bool) Outcome {
 	if conflicting {
 		return Conflicting
@@ -115,7 +117,8 @@ func (s *State) clearTombstone(id events.Identity) {
 	}
 }
 
-// callDeleted looks for the call first, which costs less than its tombstone: the deletion is final, so a call has only one of the two.
+// callDeleted looks for the call first, which costs less than its tombstone: the deletion is final, so a call has
+// only one of the two.
 func (s *State) callDeleted(system, call uuid.UUID) bool {
 	return !s.CallLogs.has(Key{system, call}) && s.Tombstones.has(TombstoneKey{system, events.EntityCall, call.String()})
 }

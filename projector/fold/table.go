@@ -1,7 +1,7 @@
 package fold
 
-// Table is the part of one database table that a batch of events touches: its rows as loaded and as they are now. The zero Table
-// is empty and ready to use.
+// Table is the part of one database table that a batch of events touches: its rows as loaded and as they are now.
+// The zero Table is empty and ready to use.
 type Table[K, R comparable] struct {
 	entries map[K]*entry[K, R]
 	order   []*entry[K, R] // in order of first use, so that writes are deterministic
@@ -87,9 +87,9 @@ func (t *Table[K, R]) Delete(key K) {
 	e.row, e.live, e.written = none, false, true
 }
 
-// Changes returns the rows to write and the keys to delete that bring the database to the table's state. A row that equals its
-// loaded state is in neither. Deletions of rows that were not loaded are included. The rows are the table's: the caller must not change them,
-// and a later fold may.
+// Changes returns the rows to write and the keys to delete that bring the database to the table's state. A row that
+// equals its loaded state is in neither. Deletions of rows that were not loaded are included. The rows are the
+// table's: the caller must not change them, and a later fold may.
 func (t *Table[K, R]) Changes() (upserts []*R, deletes []K) {
 	for _, e := range t.order {
 		switch {

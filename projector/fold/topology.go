@@ -51,8 +51,8 @@ type member struct {
 	value any
 }
 
-// rendered returns the row with its identity and the JSON that is served. row are the kind's own members in a list, detail
-// are the members that a detail adds.
+// rendered returns the row with its identity and the JSON that is served. row are the kind's own members in a list,
+// detail are the members that a detail adds.
 func (r Topology) rendered(id events.Identity, row, detail []member) Topology {
 	r.TopologyKey, r.Version = topologyKeyOf(id), id.Version
 	members := append([]member{{"id", r.ID}, {"phoneSystemId", r.System}}, row...)

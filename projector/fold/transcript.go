@@ -14,7 +14,8 @@ const (
 	TranscriptionUnavailable = "unavailable"
 )
 
-// Transcription is the part of a transcript that its call or voicemail shows: the status, and the identity of the stored text.
+// Transcription is the part of a transcript that its call or voicemail shows: the status, and the identity of the
+// stored text.
 type Transcription struct {
 	Status     string
 	Digest     events.Null[[sha256.Size]byte] // of text and turns; null without a stored text
@@ -29,7 +30,8 @@ type Transcript struct {
 	Transcription `db:"status,digest,text_bytes,turns_bytes"`
 }
 
-// TranscriptText is a row of transcript_text: the stored text, and its turns as JSON text. It is written but never loaded.
+// TranscriptText is a row of transcript_text: the stored text, and its turns as JSON text. It is written but never
+// loaded.
 type TranscriptText struct {
 	OwnerRowKey
 	Text  string `db:"text"`
@@ -123,7 +125,8 @@ func (t Transcription) orUnavailable() Transcription {
 	return t
 }
 
-// transcriptText returns the row that a completed transcript stores. Without a text, the row has an empty text and no turns.
+// transcriptText returns the row that a completed transcript stores. Without a text, the row has an empty text and
+// no turns.
 func (s *State) transcriptText(owner OwnerRowKey, t *events.Transcript) TranscriptText {
 	turns := t.Turns
 	if !t.Text.Valid {
@@ -145,8 +148,8 @@ func (s *State) transcription(t TranscriptText) Transcription {
 	}
 }
 
-// removeTranscript removes the transcript of a deleted call or voicemail. Only a voicemail's leaves a tombstone, because a deleted
-// voicemail can be created again.
+// removeTranscript removes the transcript of a deleted call or voicemail. Only a voicemail's leaves a tombstone,
+// because a deleted voicemail can be created again.
 func (s *State) removeTranscript(owner OwnerRowKey) {
 	transcript, ok := s.Transcripts.Get(owner)
 	if !ok {

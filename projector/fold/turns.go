@@ -8,9 +8,9 @@ import (
 	"callboard/events"
 )
 
-// appendTurns appends turns as JSON text in the contract's form, with the bytes that jsonArray gives. Turns are most of the JSON that is
-// stored, so they are not marshalled by reflection. It panics at a text that is not valid UTF-8, and expects finite numbers: Decode
-// refuses others.
+// appendTurns appends turns as JSON text in the contract's form, with the bytes that jsonArray gives. Turns are
+// most of the JSON that is stored, so they are not marshalled by reflection. It panics at a text that is not valid
+// UTF-8, and expects finite numbers: Decode refuses others.
 func appendTurns(dst []byte, turns []events.Turn) []byte {
 	dst = append(dst, '[')
 	for i, turn := range turns {

@@ -13,8 +13,8 @@ func (s *State) needVoicemail(e events.Event) {
 	s.needOwnerRow(voicemailOwner(key))
 }
 
-// applyVoicemail applies an event of a voicemail. Its deletion removes its transcript and recordings. Unlike a call, a deleted voicemail can be
-// created again.
+// applyVoicemail applies an event of a voicemail. Its deletion removes its transcript and recordings. Unlike a
+// call, a deleted voicemail can be created again.
 func (s *State) applyVoicemail(e events.Event, _ events.Time) (Outcome, error) {
 	key := keyOf(e.Identity)
 	outcome := replaceRow(s, &s.Voicemails, key, e, voicemail)

@@ -239,7 +239,8 @@ func TestApplier_RepeatsRecordedCaps(t *testing.T) {
 	l.checkCaps(fold.ClockCap{First: 2, Last: 3, Messages: 2})
 }
 
-// A database that lost the cap gets another one. No row comes before where it was, and the new record is what a replay repeats.
+// A database that lost the cap gets another one. No row comes before where it was, and the new record is what a
+// replay repeats.
 func TestApplier_DecidesALostCapAgain(t *testing.T) {
 	t.Parallel()
 	l, now := newJump(t), time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)

@@ -14,8 +14,8 @@ import (
 	"callboard/projector/store"
 )
 
-// No event is applied behind the time of a clock message below it, however the messages are batched. A replay, which reads no clock messages,
-// repeats the times. Clock messages are not counted.
+// No event is applied behind the time of a clock message below it, however the messages are batched. A replay,
+// which reads no clock messages, repeats the times. Clock messages are not counted.
 func TestFold_ClockMessages(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

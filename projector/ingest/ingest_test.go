@@ -198,8 +198,8 @@ func TestApplier_CountsEveryMessageByItsOutcome(t *testing.T) {
 	check(t, "dead letters", e.queryInt("select count(*) from control.dead_letter where state = 'open' and sequence = 5 and data = '{}'"), 1)
 }
 
-// Events with the applied version and other content are stale and counted as conflicting. The same content is not: what the database has loaded
-// is compared with what the events make.
+// Events with the applied version and other content are stale and counted as conflicting. The same content is not:
+// what the database has loaded is compared with what the events make.
 func TestApplier_CountsConflicts(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -235,7 +235,8 @@ func TestApplier_BisectsABatchToTheMessageAtFault(t *testing.T) {
 		e.queryInt("select count(*) from control.dead_letter where sequence = 5 and reason like '%SQLSTATE 23514%'"), 1)
 }
 
-// A message that PostgreSQL refuses for another reason than its data is no dead letter. The messages before it are applied.
+// A message that PostgreSQL refuses for another reason than its data is no dead letter. The messages before it are
+// applied.
 func TestApplier_StopsBeforeARefusedMessage(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -333,8 +334,8 @@ func TestApplier_FetchesClaimChecks(t *testing.T) {
 	check(t, "calls", e.queryInt("select count(*) from call_log"), 2)
 }
 
-// What was decided at the first application is not decided again: a dead letter and a retry that failed stay dead, although they could be
-// applied now.
+// What was decided at the first application is not decided again: a dead letter and a retry that failed stay dead,
+// although they could be applied now.
 func TestFold_RepeatsRecordedDecisions(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

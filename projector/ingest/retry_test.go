@@ -196,8 +196,8 @@ func TestApplier_ReplaysRetries(t *testing.T) {
 	check(t, "calls", e.queryInt("select count(*) from call_log"), 1)
 }
 
-// Whatever is retried, in whatever order and batches: no message gets a second dead letter, a replay in one piece gives the same counts and
-// clock, and it finds no message that it can't read.
+// Whatever is retried, in whatever order and batches: no message gets a second dead letter, a replay in one piece
+// gives the same counts and clock, and it finds no message that it can't read.
 func TestApplier_RetriesAtRandom(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

@@ -20,7 +20,8 @@ func (h *harness) requireCaps() {
 	}
 }
 
-// What was capped is repeated by a verification, a repair and a rebuild: at the beginning of the stream, and between messages that were not.
+// What was capped is repeated by a verification, a repair and a rebuild: at the beginning of the stream, and
+// between messages that were not.
 func TestClockCaps_Repeated(t *testing.T) {
 	t.Parallel()
 	for name, behind := range map[string][]time.Duration{"from the first message on": {day, day, 0}, "once": {0, day, 0}} {

@@ -86,7 +86,8 @@ func (h *correctionHarness) watermark() time.Time {
 	return projectortest.QueryOne[time.Time](h.Harness, "select watermark from projection.position where partition = $1", partition)
 }
 
-// requireCorrected requires that all calls of the damaged phone system changed after a watermark, and none of the other.
+// requireCorrected requires that all calls of the damaged phone system changed after a watermark, and none of the
+// other.
 func (h *correctionHarness) requireCorrected(when string, watermark time.Time, count int) {
 	h.Helper()
 	now := h.calls(h.damaged)

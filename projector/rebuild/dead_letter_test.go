@@ -246,7 +246,8 @@ func TestRollback_DropsUnfinishedRebuild(t *testing.T) {
 	h.requireVerified("rebuilt")
 }
 
-// A retry that failed, of an event from before a published watermark, changes nothing that a replay does not know, the clock included.
+// A retry that failed, of an event from before a published watermark, changes nothing that a replay does not know,
+// the clock included.
 func TestReplay_FailedRetry(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -267,7 +268,8 @@ func TestReplay_FailedRetry(t *testing.T) {
 	h.RequireReplayEquals(h.Database.Projection(t))
 }
 
-// After applied, stale, failed, repeated and false retries, all kinds of replays agree with what is served, also after a rebuild was killed.
+// After applied, stale, failed, repeated and false retries, all kinds of replays agree with what is served, also
+// after a rebuild was killed.
 func TestReplay_MixOfRetries(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -15,7 +15,8 @@ import (
 	"callboard/schema/schematest"
 )
 
-// A rebuild replaces another release's projection while it is read. The projector, which had stopped, then continues by itself.
+// A rebuild replaces another release's projection while it is read. The projector, which had stopped, then
+// continues by itself.
 func TestRun_ReplacesOtherDefinition(t *testing.T) {
 	schematest.NeedOneServer(t, "it changes tables")
 	t.Parallel()
@@ -44,7 +45,8 @@ func newOtherReleaseHarness(t *testing.T, history []events.Event) *harness {
 	return h
 }
 
-// startRefusedProjector starts a projector and waits until it has stopped every partition for a reason. It retries after 10 s.
+// startRefusedProjector starts a projector and waits until it has stopped every partition for a reason. It retries
+// after 10 s.
 func (h *harness) startRefusedProjector(reason string) (stop func()) {
 	h.Helper()
 	log := new(eventstest.LogBuffer)

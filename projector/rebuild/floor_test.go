@@ -29,7 +29,8 @@ func (h *harness) publishCalls(ofEach int) {
 	}
 }
 
-// newAnnouncedHarness returns a harness whose projector has written notices of events of each partition, and was stopped.
+// newAnnouncedHarness returns a harness whose projector has written notices of events of each partition, and was
+// stopped.
 func newAnnouncedHarness(t *testing.T) (*harness, []events.Event) {
 	t.Helper()
 	h := newHarness(t)
@@ -58,7 +59,8 @@ func (h *harness) requireNotices(when string, want []string) {
 	}
 }
 
-// requireNoticesOfCalls requires that ended calls of each partition, which are published now, make the only new notices.
+// requireNoticesOfCalls requires that ended calls of each partition, which are published now, make the only new
+// notices.
 func (h *harness) requireNoticesOfCalls(when string, ofEach int) {
 	h.Helper()
 	before := int64(len(h.notices()))
@@ -191,8 +193,8 @@ func TestRun_CountsUnclaimedPartitions(t *testing.T) {
 	h.requireNoticesOfCalls("claimed", 1)
 }
 
-// New messages have the sequences of those that the stream has lost. They are announced although the floors were above them; notices of the
-// lost ones are deleted.
+// New messages have the sequences of those that the stream has lost. They are announced although the floors were
+// above them; notices of the lost ones are deleted.
 func TestRun_AnnouncesNewMessagesAfterLostOnes(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

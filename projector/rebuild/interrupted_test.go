@@ -40,7 +40,8 @@ func (h *harness) waitForNoOperation() {
 	eventstest.Eventually(h.TB, "no lock of an operation", func() bool { return h.QueryInt(locks) == 0 })
 }
 
-// requireNoLeftovers fails the test if there is a schema, lock, generation or consumer that a rebuild should have removed.
+// requireNoLeftovers fails the test if there is a schema, lock, generation or consumer that a rebuild should have
+// removed.
 func (h *harness) requireNoLeftovers() {
 	h.Helper()
 	h.requireCount("schemas without a previous generation", 0, `

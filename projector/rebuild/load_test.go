@@ -17,10 +17,12 @@ import (
 	"callboard/schema/schematest"
 )
 
-// loadInterval is the time between two portions of the load. On a busy machine the projector applies them later than that.
+// loadInterval is the time between two portions of the load. On a busy machine the projector applies them later
+// than that.
 const loadInterval = 50 * time.Millisecond
 
-// startLoad publishes sample events, not faster than the projector applies them. stop returns when publishing has ended.
+// startLoad publishes sample events, not faster than the projector applies them. stop returns when publishing has
+// ended.
 func (h *harness) startLoad(seed uint64) (stop func()) {
 	h.Helper()
 	ctx, cancel := context.WithCancel(h.Context())
@@ -94,7 +96,8 @@ const readCallsSQL = `
 	left join projection.call_log c on c.partition = s.partition and c.system_id = s.id
 	where s.id = $1`
 
-// read compares a response with the one before: the watermark does not go back, and no row appears behind it. No time is too far ahead.
+// read compares a response with the one before: the watermark does not go back, and no row appears behind it. No
+// time is too far ahead.
 func (r *reader) read(ctx context.Context) error {
 	now := make(map[uuid.UUID]time.Time)
 	watermark := r.watermark

@@ -18,7 +18,8 @@ import (
 	"callboard/schema"
 )
 
-// walk reads a phone system's calls by updatedAt, each time up to the watermark, as a client does that must miss nothing.
+// walk reads a phone system's calls by updatedAt, each time up to the watermark, as a client does that must miss
+// nothing.
 type walk struct {
 	pool   *pgxpool.Pool
 	system uuid.UUID
@@ -54,8 +55,8 @@ func (w *walk) step(ctx context.Context) error {
 	return err
 }
 
-// While the projection of one stream is served and moves on, a rebuild takes another stream, with other partitions, for the next generation.
-// A client that walks by updatedAt reads every row once more.
+// While the projection of one stream is served and moves on, a rebuild takes another stream, with other partitions,
+// for the next generation. A client that walks by updatedAt reads every row once more.
 func TestRun_NewHistory(t *testing.T) {
 	t.Parallel()
 	history := sampleEvents(71, 60)
@@ -145,7 +146,8 @@ func TestRun_NewHistory(t *testing.T) {
 	h.requireRebuilt() // with the same times
 }
 
-// An abandoned rebuild from another stream lets the watermarks move again. The previous generation can be dropped before, and they stay.
+// An abandoned rebuild from another stream lets the watermarks move again. The previous generation can be dropped
+// before, and they stay.
 func TestDrop_ReleasesWatermarks(t *testing.T) {
 	t.Parallel()
 	h, _ := newAppliedHarness(t, sampleEvents(72, 20))

@@ -59,7 +59,8 @@ func TestRun_UnclaimedPartitions(t *testing.T) {
 	h.RequireReplayEquals(h.Database.Projection(t))
 }
 
-// A projector that claims a partition while it is built is behind the new generation at the switch. It must count no message twice.
+// A projector that claims a partition while it is built is behind the new generation at the switch. It must count
+// no message twice.
 func TestRun_PartitionsClaimedMeanwhile(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

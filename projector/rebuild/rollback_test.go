@@ -57,7 +57,8 @@ func TestRollback_BackAndForth(t *testing.T) {
 	h.RequireReplayEquals(h.Database.Projection(t))
 }
 
-// newRefusedCallHarness returns a harness whose live generation refused a call that its previous generation would accept.
+// newRefusedCallHarness returns a harness whose live generation refused a call that its previous generation would
+// accept.
 func newRefusedCallHarness(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t)
@@ -73,8 +74,8 @@ func newRefusedCallHarness(t *testing.T) *harness {
 	return h
 }
 
-// A dead letter of the newer generation whose retry was applied has the time of the retry in the older generation too. A client that
-// has read everything up to then would otherwise never see it.
+// A dead letter of the newer generation whose retry was applied has the time of the retry in the older generation
+// too. A client that has read everything up to then would otherwise never see it.
 func TestRollback_KeepsTimeOfRetry(t *testing.T) {
 	t.Parallel()
 	h := newRefusedCallHarness(t)
@@ -87,8 +88,8 @@ func TestRollback_KeepsTimeOfRetry(t *testing.T) {
 	h.requireVerified("rolled back")
 }
 
-// An open dead letter stays one after a rollback, although the older generation would accept it: its rows would appear behind published
-// watermarks.
+// An open dead letter stays one after a rollback, although the older generation would accept it: its rows would
+// appear behind published watermarks.
 func TestRollback_KeepsOpenDeadLetter(t *testing.T) {
 	t.Parallel()
 	h := newRefusedCallHarness(t)

@@ -27,8 +27,8 @@ func (h *harness) loseMessages(schema string) {
 	h.Exec("update " + schema + ".position set sequence = sequence + 10, last_message = sequence + 10, last_message_at = clock")
 }
 
-// A projector stops at a stream that has lost applied messages, whether it starts before or after the stream has grown past its
-// position. A rebuild builds from the stream as it is.
+// A projector stops at a stream that has lost applied messages, whether it starts before or after the stream has
+// grown past its position. A rebuild builds from the stream as it is.
 func TestRun_StreamLostMessages(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -95,7 +95,8 @@ func TestRepair_RefusesLostMessages(t *testing.T) {
 	h.RequireEqualTables("refused repair", before)
 }
 
-// A generation whose stream loses messages does not follow to positions above its end, does not go live, and is not resumed.
+// A generation whose stream loses messages does not follow to positions above its end, does not go live, and is not
+// resumed.
 func TestRun_StreamLosesMessagesMeanwhile(t *testing.T) {
 	t.Parallel()
 	h := newStoppedHarness(t, sampleEvents(45, 20))
@@ -120,8 +121,8 @@ func TestRun_StreamLosesMessagesMeanwhile(t *testing.T) {
 	h.requireVerified("rebuilt")
 }
 
-// A dead letter whose retry may be among the messages that the stream has lost is open again. If the stream has the retry, another one is
-// stale.
+// A dead letter whose retry may be among the messages that the stream has lost is open again. If the stream has the
+// retry, another one is stale.
 func TestRun_ReopensDeadLettersAfterLostMessages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -154,7 +155,8 @@ func TestRun_ReopensDeadLettersAfterLostMessages(t *testing.T) {
 	h.requireVerified("rebuilt again")
 }
 
-// A message is identified by its sequence and its time: decisions about lost messages do not apply to messages with the same sequences.
+// A message is identified by its sequence and its time: decisions about lost messages do not apply to messages with
+// the same sequences.
 func TestRun_IgnoresDeadLettersOfLostMessages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -226,7 +228,8 @@ func TestOperations_RefusePurgedStream(t *testing.T) {
 	h.RequireEqualTables("refused", before)
 }
 
-// A stream that was deleted and created again is another one. Only a rebuild accepts it, and there is no rollback after it.
+// A stream that was deleted and created again is another one. Only a rebuild accepts it, and there is no rollback
+// after it.
 func TestRun_ReplacedStream(t *testing.T) {
 	t.Parallel()
 	h := newStoppedHarness(t, sampleEvents(17, 100))
@@ -246,7 +249,8 @@ func TestRun_ReplacedStream(t *testing.T) {
 	h.requireVerified("refused rollback")
 }
 
-// The same events in a new stream with more partitions make the same rows, in other partitions. The new generation knows their number.
+// The same events in a new stream with more partitions make the same rows, in other partitions. The new generation
+// knows their number.
 func TestRun_MorePartitions(t *testing.T) {
 	t.Parallel()
 	history := sampleEvents(17, 50)

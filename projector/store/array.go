@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// array is an array parameter. Its elements are encoded straight into pgx's message, without a Go value for each of them. The rows must
-// not change until the statement is sent.
+// array is an array parameter. Its elements are encoded straight into pgx's message, without a Go value for each of
+// them. The rows must not change until the statement is sent.
 type array struct {
 	element        string // the type of the elements, as pg_type names it
 	count          int

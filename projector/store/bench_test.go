@@ -16,8 +16,8 @@ import (
 //nolint:gochecknoglobals // flags are
 var filled = flag.Int("filled", 40_000, "calls in the state or history of a benchmark")
 
-// BenchmarkStore_Batches is what a company's history costs this process in batches of 2,000 events, without their decoding: loads, fold
-// and writes. The server's time isn't in it.
+// BenchmarkStore_Batches is what a company's history costs this process in batches of 2,000 events, without their
+// decoding: loads, fold and writes. The server's time isn't in it.
 func BenchmarkStore_Batches(b *testing.B) {
 	for _, systems := range []int{1, 64} {
 		b.Run(fmt.Sprintf("systems=%d", systems), func(b *testing.B) {

@@ -16,7 +16,8 @@ const (
 	epochMillis = 10957 * dayMillis // 2000-01-01, from which PostgreSQL counts
 )
 
-// The functions below append a value in PostgreSQL's binary format: its length in four bytes, -1 for null, then the value.
+// The functions below append a value in PostgreSQL's binary format: its length in four bytes, -1 for null, then the
+// value.
 
 func appendNull(dst []byte) []byte { return append(dst, 0xff, 0xff, 0xff, 0xff) }
 
@@ -105,8 +106,9 @@ func readDate(src []byte) (fold.Day, bool) {
 	return fold.Day(days*dayMillis + epochMillis), ok && len(src) == 4
 }
 
-// appendArrayHeader appends what precedes the elements of an array: dimensions, a flag, the type of the elements, then their number and
-// the first one's subscript. The flag says whether an element is null; PostgreSQL looks at the elements instead.
+// appendArrayHeader appends what precedes the elements of an array: dimensions, a flag, the type of the elements,
+// then their number and the first one's subscript. The flag says whether an element is null; PostgreSQL looks at
+// the elements instead.
 func appendArrayHeader(dst []byte, element uint32, count int) []byte {
 	dimensions := 1
 	if count == 0 {

@@ -12,14 +12,15 @@ import (
 	"callboard/projector/fold"
 )
 
-// Decisions are what was decided when the messages above a position were first applied. A replay that repeats them gives the same rows. A
-// worker that applies messages for the first time finds none.
+// Decisions are what was decided when the messages above a position were first applied. A replay that repeats them
+// gives the same rows. A worker that applies messages for the first time finds none.
 type Decisions struct {
 	fold.Decisions
 	DeadLetters map[MessageID]string // the reasons of dead letters, failed retries included
 }
 
-// MessageID identifies a message of a stream. A stream that lost its end gives a sequence to another message, at another time.
+// MessageID identifies a message of a stream. A stream that lost its end gives a sequence to another message, at
+// another time.
 type MessageID struct {
 	Sequence uint64
 	StoredAt events.Time

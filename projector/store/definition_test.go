@@ -21,8 +21,9 @@ var update = flag.Bool("update", false, "record the digests of folded histories"
 
 const definitionFile = "testdata/definition.txt"
 
-// Every projection of this definition holds what a history was folded to. A change of that needs another definition, or releases would
-// continue with each other's rows. After a change of the sample company only, -update records its digests again.
+// Every projection of this definition holds what a history was folded to. A change of that needs another
+// definition, or releases would continue with each other's rows. After a change of the sample company only, -update
+// records its digests again.
 func TestDefinition_ChangesWithTheFold(t *testing.T) {
 	t.Parallel()
 	ddl, err := os.ReadFile("../../schema/projection/00_generation.sql")

@@ -6,8 +6,8 @@ import (
 	"callboard/events"
 )
 
-// fullHistory returns a short history that leaves rows in every table. Each nullable column has a value in one row and is null in
-// another.
+// fullHistory returns a short history that leaves rows in every table. Each nullable column has a value in one row
+// and is null in another.
 func fullHistory() []timedEvent {
 	system, organization := id(1), id(2)
 	action := &events.Action{Type: "hangup", Literal: events.Some("bye")}

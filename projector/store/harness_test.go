@@ -112,7 +112,8 @@ func eventsOf(batch []timedEvent) []events.Event {
 	return list
 }
 
-// foldInto folds a history. An event that contradicts the state changes nothing; the projector would record a dead letter.
+// foldInto folds a history. An event that contradicts the state changes nothing; the projector would record a dead
+// letter.
 func foldInto(state *fold.State, history []timedEvent) {
 	for _, e := range history {
 		_, _ = state.Apply(e.Event, e.At)

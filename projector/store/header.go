@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// EncodeHeader encodes a message's header in the form of the NATS protocol, in which dead letters store it. Names are sorted.
+// EncodeHeader encodes a message's header in the form of the NATS protocol, in which dead letters store it. Names
+// are sorted.
 func EncodeHeader(header map[string][]string) []byte {
 	var b bytes.Buffer
 	b.WriteString("NATS/1.0\r\n")

@@ -10,8 +10,9 @@ import (
 	"callboard/projector/fold"
 )
 
-// Load reads every row that the events touch, in one round trip: two where a deletion doesn't say which call or voicemail a facet
-// belongs to. notify says whether the fold may derive notices; it does if there are webhook endpoints.
+// Load reads every row that the events touch, in one round trip: two where a deletion doesn't say which call or
+// voicemail a facet belongs to. notify says whether the fold may derive notices; it does if there are webhook
+// endpoints.
 func (tx *Tx) Load(ctx context.Context, partition int16, batch []events.Event, notify bool) (*fold.State, error) {
 	s := &fold.State{Partition: partition}
 	s.Need(fold.FacetDeletions(batch))

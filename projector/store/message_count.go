@@ -11,7 +11,8 @@ import (
 	"callboard/projector/fold"
 )
 
-// MessageCounts are the messages that were read, by the entity that their subjects name; "unknown" where a subject names none.
+// MessageCounts are the messages that were read, by the entity that their subjects name; "unknown" where a subject
+// names none.
 type MessageCounts map[events.Entity]MessageCount
 
 // MessageCount is how many messages were read, and their outcomes: Read is the sum of Applied, Stale, Ignored and Dead.

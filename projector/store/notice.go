@@ -22,8 +22,8 @@ type Notice struct {
 //go:embed insert_notices.sql
 var insertNoticesSQL string
 
-// queueNotices queues the insertion of the notices above the partition's floor. The floor is read once the batch is sent: notices up to it were
-// written before.
+// queueNotices queues the insertion of the notices above the partition's floor. The floor is read once the batch is
+// sent: notices up to it were written before.
 func queueNotices(batch *pgx.Batch, c ChangeSet) (floor *uint64) {
 	floor = new(uint64)
 	if len(c.Notices) == 0 {

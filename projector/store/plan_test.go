@@ -13,7 +13,8 @@ import (
 	"callboard/schema/schematest"
 )
 
-// A batch uses indexes, whatever size the planner takes a table for, and its statements are neither compiled nor planned each time.
+// A batch uses indexes, whatever size the planner takes a table for, and its statements are neither compiled nor
+// planned each time.
 func TestStore_ReadsNoTableWhole(t *testing.T) {
 	schematest.NeedOneServer(t, "its plans are one server's")
 	t.Parallel()
@@ -44,9 +45,9 @@ func TestStore_ReadsNoTableWhole(t *testing.T) {
 	}
 }
 
-// A batch finds each row that it loads by the row's whole key, although the first batches were planned on empty tables and nothing
-// analyzes them. The calls come before what belongs to them, so that some tables are still empty when others are large, and one of two
-// connections is idle while the calls are written.
+// A batch finds each row that it loads by the row's whole key, although the first batches were planned on empty
+// tables and nothing analyzes them. The calls come before what belongs to them, so that some tables are still empty
+// when others are large, and one of two connections is idle while the calls are written.
 func TestStore_ReadsRowsByWholeKeys(t *testing.T) {
 	schematest.NeedOneServer(t, "its plans are one server's")
 	t.Parallel()

@@ -63,8 +63,8 @@ const (
 	registeredPartitionsSQL = "select partitions from control.stream where stream = $1"
 )
 
-// RegisterStream records how many partitions a stream has where it is new, and returns how many it had when it was first read. The error
-// is [ErrNotMigrated] in a database without this release's migrations.
+// RegisterStream records how many partitions a stream has where it is new, and returns how many it had when it was
+// first read. The error is [ErrNotMigrated] in a database without this release's migrations.
 func (s *Store) RegisterStream(ctx context.Context, stream uuid.UUID, partitions int) (registered int, err error) {
 	if err := schema.CheckMigrated(ctx, s.pool); err != nil {
 		return 0, err
@@ -87,10 +87,11 @@ func RegisteredPartitions(ctx context.Context, db schema.RowQuerier, stream uuid
 	return partitions, nil
 }
 
-// Claim takes a partition over: its epoch rises, so that the previous owner can't commit any more. The position of a new partition is
-// before the stream's first message. The first claim of a generation records the registered number of the stream's partitions in it. The
-// error is [ErrStreamReplaced] where the position is of another stream, or the generation of a stream with another number of partitions,
-// and [ErrDefinitionMismatch] where the tables are another release's.
+// Claim takes a partition over: its epoch rises, so that the previous owner can't commit any more. The position of
+// a new partition is before the stream's first message. The first claim of a generation records the registered
+// number of the stream's partitions in it. The error is [ErrStreamReplaced] where the position is of another
+// stream, or the generation of a stream with another number of partitions, and [ErrDefinitionMismatch] where the
+// tables are another release's.
 func (s *Store) Claim(ctx context.Context, stream uuid.UUID, partition int16) (Position, error) {
 	s.plans.outdate() // another projector may have written the partition's rows
 	var p Position
@@ -157,7 +158,8 @@ func Positions(ctx context.Context, conn *pgx.Conn, schema string) (map[int16]Po
 	return all, nil
 }
 
-// Advance moves a partition's position and watermark without any rows. The error is [ErrFenced] where the position isn't from.
+// Advance moves a partition's position and watermark without any rows. The error is [ErrFenced] where the position
+// isn't from.
 func (s *Store) Advance(ctx context.Context, from, to Position) error {
 	return s.BeginFunc(ctx, func(tx *Tx) error {
 		var batch pgx.Batch
@@ -169,7 +171,8 @@ func (s *Store) Advance(ctx context.Context, from, to Position) error {
 	})
 }
 
-// queueAdvance queues the statement that moves a position. The batch fails with [ErrFenced] where the position isn't from.
+// queueAdvance queues the statement that moves a position. The batch fails with [ErrFenced] where the position
+// isn't from.
 func queueAdvance(batch *pgx.Batch, from, to Position) {
 	batch.Queue(advancePositionSQL, from.Partition, from.Epoch, int64(from.Sequence), int64(to.Sequence),
 		timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), int64(to.LastMessage), timestamp(to.LastMessageAt),

@@ -42,8 +42,9 @@ var (
 	recordFailureSQL string
 )
 
-// Retries returns the sequences of the claims that are retries: the dead letter that each names is open and has the same subject and data. The
-// dead letters stay locked until the transaction ends, so that they can't be dropped meanwhile.
+// Retries returns the sequences of the claims that are retries: the dead letter that each names is open and has the
+// same subject and data. The dead letters stay locked until the transaction ends, so that they can't be dropped
+// meanwhile.
 func (tx *Tx) Retries(ctx context.Context, p Position, claims []RetryCandidate) (retries map[uint64]bool, err error) {
 	retries = make(map[uint64]bool)
 	if len(claims) == 0 {

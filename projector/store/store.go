@@ -35,8 +35,9 @@ type Store struct {
 	nodes  schema.Nodes
 }
 
-// New returns the store of the projection on the search path of pool's connections. A connection that runs a batch keeps settings which
-// suit statements that name their rows by key: nothing else that is planned with care may share the pool.
+// New returns the store of the projection on the search path of pool's connections. A connection that runs a batch
+// keeps settings which suit statements that name their rows by key: nothing else that is planned with care may
+// share the pool.
 func New(pool *pgxpool.Pool) *Store {
 	return &Store{pool: pool, tables: newTables(), plans: newPlans()}
 }

@@ -130,7 +130,8 @@ func TestStore_RegisterStreamReturnsTheFirstNumberOfPartitions(t *testing.T) {
 	}
 }
 
-// The first claim of an empty generation records the number of the stream's partitions. A stream with another number is refused.
+// The first claim of an empty generation records the number of the stream's partitions. A stream with another
+// number is refused.
 func TestStore_ClaimRecordsTheNumberOfPartitions(t *testing.T) {
 	t.Parallel()
 	s, _, pool := openStore(t)

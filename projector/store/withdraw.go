@@ -13,7 +13,8 @@ import (
 //go:embed withdraw_keys.sql
 var withdrawKeysSQL string
 
-// commitDurablySQL makes the commit of a transaction wait until it is on the disk, and on that of a synchronous standby.
+// commitDurablySQL makes the commit of a transaction wait until it is on the disk, and on that of a synchronous
+// standby.
 const commitDurablySQL = "select control.commit_durably()"
 
 // Withdrawal is the end of a key. A nil time ends nothing.
@@ -22,7 +23,8 @@ type Withdrawal struct {
 	RevokedAt, ExpiresAt *time.Time
 }
 
-// Withdraw ends keys, and returns those that would have lived longer. A key never lives longer than before, and unknown keys are left out.
+// Withdraw ends keys, and returns those that would have lived longer. A key never lives longer than before, and
+// unknown keys are left out.
 func (s *Store) Withdraw(ctx context.Context, list []Withdrawal) (changed []uuid.UUID, err error) {
 	keys, revoked, expires := make([]uuid.UUID, len(list)), make([]*time.Time, len(list)), make([]*time.Time, len(list))
 	for i, w := range list {

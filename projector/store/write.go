@@ -51,8 +51,9 @@ var (
 	insertClockAdjustmentSQL string
 )
 
-// Write writes a change set and moves the position. It takes effect when the batch's transaction commits. The result is the notices that no
-// earlier application has written. The error is [ErrFenced] where the position isn't the change set's From.
+// Write writes a change set and moves the position. It takes effect when the batch's transaction commits. The
+// result is the notices that no earlier application has written. The error is [ErrFenced] where the position isn't
+// the change set's From.
 func (tx *Tx) Write(ctx context.Context, c ChangeSet) (fresh []Notice, err error) {
 	// The position is first: the fence keeps another writer from the rows.
 	var batch pgx.Batch
@@ -78,7 +79,8 @@ func (tx *Tx) Write(ctx context.Context, c ChangeSet) (fresh []Notice, err error
 	return c.Notices[first:], nil
 }
 
-// decides tells whether a change set has more than what follows from events: what the stream doesn't have must not be lost.
+// decides tells whether a change set has more than what follows from events: what the stream doesn't have must not
+// be lost.
 func (c ChangeSet) decides() bool {
 	return len(c.DeadLetters) > 0 || c.ClockCap.Messages > 0 || len(c.ClockAdjustments) > 0 || len(c.Retries) > 0 || len(c.Notices) > 0
 }

@@ -88,7 +88,8 @@ func TestRegistry_Audit(t *testing.T) {
 	}
 }
 
-// The plan reads only the key's own entries of each day, at most as many as are listed, for busy and rare keys at any time of day.
+// The plan reads only the key's own entries of each day, at most as many as are listed, for busy and rare keys at
+// any time of day.
 func TestRegistry_AuditPlan(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

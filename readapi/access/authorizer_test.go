@@ -103,7 +103,8 @@ func TestAuthorizer_Coverage(t *testing.T) {
 	}
 }
 
-// A generation with another number of partitions goes live while the reader runs: phone systems are found in their partitions.
+// A generation with another number of partitions goes live while the reader runs: phone systems are found in their
+// partitions.
 func TestAuthorizer_NumberOfPartitionsChanges(t *testing.T) {
 	schematest.NeedOneServer(t, "it moves rows to another partition")
 	t.Parallel()

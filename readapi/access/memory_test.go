@@ -26,8 +26,8 @@ func (h *harness) countingAuthorizer() (a *Authorizer, clock *time.Time, stateme
 	return a, &now, statements
 }
 
-// A revoked or expired key costs one statement a minute. Its secret is verified all the same. A live key is never remembered: its revocation
-// is seen at once.
+// A revoked or expired key costs one statement a minute. Its secret is verified all the same. A live key is never
+// remembered: its revocation is seen at once.
 func TestAuthorizer_RemembersDeadKeys(t *testing.T) {
 	schematest.NeedOneServer(t, "it counts statements")
 	t.Parallel()
@@ -87,8 +87,8 @@ func TestRegistry_DeadKeysStayDead(t *testing.T) {
 	}
 }
 
-// A network that sends unknown keys is throttled: its keys are not looked up, except those that were valid within the hour. Other networks
-// are not.
+// A network that sends unknown keys is throttled: its keys are not looked up, except those that were valid within
+// the hour. Other networks are not.
 func TestAuthorizer_ThrottlesUnknownKeys(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -47,7 +47,8 @@ func TestOutages(t *testing.T) {
 	})
 }
 
-// What says nothing about the node begins no outage: a client that leaves, a row that is missing, a table that a switch has renamed.
+// What says nothing about the node begins no outage: a client that leaves, a row that is missing, a table that a
+// switch has renamed.
 func TestOutages_OtherErrors(t *testing.T) {
 	errSwitch := &pgconn.PgError{Code: pgerrcode.UndefinedTable}
 	var o outages

@@ -27,7 +27,8 @@ const (
 	ofList   = "0"
 )
 
-// fillGroup adds a group of 100,000 phone systems of an organization, and their keys, whose short parts are "group" and "organization".
+// fillGroup adds a group of 100,000 phone systems of an organization, and their keys, whose short parts are "group"
+// and "organization".
 const fillGroup = `
 	insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
 	select n, gen_random_uuid(), 1, 1, now(), now() from generate_series(0, 15) n;
@@ -77,7 +78,8 @@ func TestSQL_GroupPlan(t *testing.T) {
 	}
 }
 
-// The age of an organization's coverage reads one position, and for the list of phone systems one phone system per partition at most.
+// The age of an organization's coverage reads one position, and for the list of phone systems one phone system per
+// partition at most.
 func TestSQL_OrganizationPlan(t *testing.T) {
 	schematest.NeedOneServer(t, "its plans are one server's")
 	t.Parallel()

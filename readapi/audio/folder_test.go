@@ -311,7 +311,8 @@ func TestFolder_MissingFolder(t *testing.T) {
 	}
 }
 
-// slowClient takes an interval for each write. A write that ends after its deadline fails, as that of a connection does.
+// slowClient takes an interval for each write. A write that ends after its deadline fails, as that of a connection
+// does.
 type slowClient struct {
 	*httptest.ResponseRecorder
 	interval time.Duration
@@ -331,7 +332,8 @@ func (c *slowClient) Write(b []byte) (int, error) {
 	return c.ResponseRecorder.Write(b)
 }
 
-// A client that reads as fast as telephone audio plays gets all of it. A slower one is cut off, although it accepts every piece in time.
+// A client that reads as fast as telephone audio plays gets all of it. A slower one is cut off, although it accepts
+// every piece in time.
 func TestFolder_SlowestRate(t *testing.T) {
 	t.Parallel()
 	const piece, pieces = 32 << 10, 40 // of io.Copy

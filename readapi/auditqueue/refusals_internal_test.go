@@ -72,8 +72,8 @@ func (m *model) write(_ uuid.UUID, e events.AuditEntry) bool {
 	return true
 }
 
-// The counts of all entries add up to the requests, and the last request of each key is in one, for random sequences of requests, times
-// and rooms.
+// The counts of all entries add up to the requests, and the last request of each key is in one, for random
+// sequences of requests, times and rooms.
 func TestRefusals_SumOfCountsEqualsTheRequests(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -134,7 +134,8 @@ func TestRefusals_Flood(t *testing.T) {
 	}
 }
 
-// A key that sends from many addresses has 32 groups. Its other requests are one entry, with the number of addresses and the last one.
+// A key that sends from many addresses has 32 groups. Its other requests are one entry, with the number of
+// addresses and the last one.
 func TestRefusals_ManyAddresses(t *testing.T) {
 	t.Parallel()
 	m := newModel(100)

@@ -21,8 +21,8 @@ func refusedEntry(key uuid.UUID, i int) events.AuditEntry {
 	}
 }
 
-// Refused requests of concurrent clients, before, during and after an outage, add up to the counts of a few entries. Granted ones have an
-// entry each.
+// Refused requests of concurrent clients, before, during and after an outage, add up to the counts of a few
+// entries. Granted ones have an entry each.
 func TestQueue_Refuse(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, 0)
@@ -93,7 +93,8 @@ func TestQueue_RefuseWhileFull(t *testing.T) {
 	}
 }
 
-// A full stream refuses entries instead of dropping old ones. They wait in the reader, and are stored when there is room.
+// A full stream refuses entries instead of dropping old ones. They wait in the reader, and are stored when there is
+// room.
 func TestRun_FullStream(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, 0)

@@ -15,7 +15,8 @@ import (
 	"callboard/events/eventstest"
 )
 
-// Entries that are recorded concurrently during restarts of the server are stored once each, those of one key in their order.
+// Entries that are recorded concurrently during restarts of the server are stored once each, those of one key in
+// their order.
 func TestRun_LosesNothingOverRestarts(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, 0)

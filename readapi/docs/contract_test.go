@@ -16,8 +16,8 @@ var update = flag.Bool("update", false, "add new facts to contract.txt") //nolin
 
 const contractFile = "contract.txt"
 
-// A published fact must not disappear. -update adds new facts and never removes one: remove a line by hand if it has to change,
-// for example an operation's stage, so that reviewers see it.
+// A published fact must not disappear. -update adds new facts and never removes one: remove a line by hand if it
+// has to change, for example an operation's stage, so that reviewers see it.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	now := facts(validated(t, describe(t, loadApprovals(t))))

@@ -114,7 +114,8 @@ func TestDescribe_RefusesApprovalWithoutDescription(t *testing.T) {
 	}
 }
 
-// Every member is required, except the four that responses can omit. A detail has every member of its row, with the same schema.
+// Every member is required, except the four that responses can omit. A detail has every member of its row, with the
+// same schema.
 func TestDescribe_Members(t *testing.T) {
 	t.Parallel()
 	var document struct {

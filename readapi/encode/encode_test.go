@@ -272,7 +272,8 @@ func (testNames) Code(kind string, code []byte) (object, score string) {
 	return `{"code":"` + kind + " " + string(code) + `"}`, "0.75"
 }
 
-// Names and labels come from the page's Names. A missing target is null, and a score of the row goes before the classification's.
+// Names and labels come from the page's Names. A missing target is null, and a score of the row goes before the
+// classification's.
 func TestRows_Names(t *testing.T) {
 	t.Parallel()
 	system := phoneSystem()

@@ -69,7 +69,8 @@ func addSystem(t *testing.T, database *schematest.Database, partitions int, name
 	return id
 }
 
-// A generation with another number of partitions goes live while the reader runs: it finds each phone system, and no other one.
+// A generation with another number of partitions goes live while the reader runs: it finds each phone system, and
+// no other one.
 func TestProjection_NumberOfPartitionsChanges(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)

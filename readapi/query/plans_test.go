@@ -19,7 +19,8 @@ import (
 	"callboard/schema/schematest"
 )
 
-// The plans of all statements in a reader's session do not depend on the order of the rows, nor on what the planner knows about them.
+// The plans of all statements in a reader's session do not depend on the order of the rows, nor on what the planner
+// knows about them.
 func TestSQL_Plans(t *testing.T) {
 	schematest.NeedOneServer(t, "nodes make the plans")
 	t.Parallel()
@@ -49,8 +50,8 @@ func TestSQL_Plans(t *testing.T) {
 	t.Run("report pages", func(t *testing.T) { expectReportCost(t, conn) })
 }
 
-// forbidden matches the nodes of a plan whose cost grows with a table, and index scans that drop thousands of rows by a filter. The table
-// position, whose rows are the partitions, does not grow: plans have its name in quotes.
+// forbidden matches the nodes of a plan whose cost grows with a table, and index scans that drop thousands of rows
+// by a filter. The table position, whose rows are the partitions, does not grow: plans have its name in quotes.
 var forbidden = regexp.MustCompile(`Bitmap|Hash  \(|Hash \w* ?Join|Incremental Sort|Seq Scan on [a-z]\w*|Rows Removed by Join Filter: \d{4,}|` +
 	`Index[^\n]*\n(?:\s+(?:Index Cond|Filter)[^\n]*\n)*\s+Rows Removed by Filter: \d{4,}`)
 
@@ -148,8 +149,8 @@ var (
 	countsRead = regexp.MustCompile(`day_count ` + actualRows)
 )
 
-// The last page costs little more than the first page. No scan reads more rows than the page's days have, or more counts than the
-// list has days.
+// The last page costs little more than the first page. No scan reads more rows than the page's days have, or more
+// counts than the list has days.
 func expectDeepPages(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
 	for _, l := range lists(New(nil)) {

@@ -58,8 +58,8 @@ type read func(pgx.Rows) error
 // runner runs a statement and reads its rows.
 type runner func(sql string, arguments []any, read read) error
 
-// runShort returns what runs a statement and reads its rows. It runs the statement again if the plan was made for an older
-// generation, or if the connection was lost before the first row.
+// runShort returns what runs a statement and reads its rows. It runs the statement again if the plan was made for
+// an older generation, or if the connection was lost before the first row.
 func (p *Projection) runShort(ctx context.Context) runner {
 	return func(sql string, arguments []any, read read) error {
 		return p.repeat(ctx, schema.Repeat, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {

@@ -47,7 +47,8 @@ type statement struct {
 	arguments []any
 }
 
-// statements are all statements of the package. Those of lists and details are named by what they read, the others by their file.
+// statements are all statements of the package. Those of lists and details are named by what they read, the others
+// by their file.
 func statements(tb testing.TB) map[string]statement {
 	tb.Helper()
 	other := schema.UUID(uuid.MustParse(groupID))
@@ -72,7 +73,8 @@ func statements(tb testing.TB) map[string]statement {
 	return named
 }
 
-// listStatements are those of lists, each with a page deep in the list and, where another statement returns it, the first page.
+// listStatements are those of lists, each with a page deep in the list and, where another statement returns it, the
+// first page.
 func listStatements(tb testing.TB) map[string]statement {
 	tb.Helper()
 	named := make(map[string]statement)
@@ -154,7 +156,8 @@ func files(tb testing.TB) map[string]string {
 
 var placeholder = regexp.MustCompile(`\{\{\w+\}\}`)
 
-// Every file is a statement or a part of one, the reader's role can prepare all statements, and rows name their columns.
+// Every file is a statement or a part of one, the reader's role can prepare all statements, and rows name their
+// columns.
 func TestSQL(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, schematest.New(t))

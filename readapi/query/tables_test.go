@@ -23,8 +23,9 @@ const (
 //go:embed testdata/count.sql
 var countSQL string
 
-// fill adds six phone systems. The busy one has 40,000 calls over 400 days, a tenth of them the extension's, each with references, a
-// recording, an analysis, a transcript and a voicemail. It has 10,000 rows of every other resource over the same time.
+// fill adds six phone systems. The busy one has 40,000 calls over 400 days, a tenth of them the extension's, each
+// with references, a recording, an analysis, a transcript and a voicemail. It has 10,000 rows of every other
+// resource over the same time.
 func fill(tb testing.TB, pool *pgxpool.Pool) {
 	tb.Helper()
 	execAll(tb, pool, `insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
@@ -119,7 +120,8 @@ func vacuumAnalyze(tb testing.TB, pool *pgxpool.Pool) {
 	execAll(tb, pool, "vacuum analyze")
 }
 
-// forgetStatistics leaves the tables as if they had never been analyzed, with the statistics that the schema begins with.
+// forgetStatistics leaves the tables as if they had never been analyzed, with the statistics that the schema begins
+// with.
 func forgetStatistics(tb testing.TB, pool *pgxpool.Pool) {
 	tb.Helper()
 	execAll(tb, pool, `delete from pg_statistic s using pg_attribute a, pg_class c

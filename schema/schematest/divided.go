@@ -22,9 +22,9 @@ const divideSQL = `
 	grant select on all tables in schema projection to callboard_reader;
 	grant select, insert, update, delete on all tables in schema projection to callboard_projector`
 
-// DivideByPartition divides the tables of the live projection, which are empty, into parts that have the rows of one of
-// sixteen partitions each. Such a table, with the same columns, keys and indexes, stands for one whose rows are on several
-// servers. Tables without the column stay as they are.
+// DivideByPartition divides the tables of the live projection, which are empty, into parts that have the rows of
+// one of sixteen partitions each. Such a table, with the same columns, keys and indexes, stands for one whose rows
+// are on several servers. Tables without the column stay as they are.
 func (d *Database) DivideByPartition(tb testing.TB) {
 	tb.Helper()
 	Exec(tb, d.Pool(tb), divideSQL)

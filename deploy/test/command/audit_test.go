@@ -91,8 +91,8 @@ func discover(client *http.Client, base, key, requestID string) int {
 	return response.StatusCode
 }
 
-// issueAnyKey issues a key of a phone system that does not exist. Its list of phone systems is empty. The readers of startAuditedReader
-// allow it more requests than a test sends.
+// issueAnyKey issues a key of a phone system that does not exist. Its list of phone systems is empty. The readers
+// of startAuditedReader allow it more requests than a test sends.
 func (f *fleet) issueAnyKey() string {
 	f.Helper()
 	return issueKey(f, f.operator(), uuid.NewString(), "--name", "any", "--scopes", "calls:read", "--tier", "premium").Key

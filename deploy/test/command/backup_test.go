@@ -69,7 +69,8 @@ func (f backupFixture) listKeys() (file string) {
 	return filepath.Join(dir, "keys.json")
 }
 
-// replacement returns an installation with a new database and a new NATS, both as they are after the installation's first steps.
+// replacement returns an installation with a new database and a new NATS, both as they are after the installation's
+// first steps.
 func (f backupFixture) replacement(t *testing.T) backupFixture {
 	t.Helper()
 	f.rebuildFixture = f.in(t)
@@ -86,7 +87,8 @@ func (f backupFixture) digest(table, systems string) string {
 		" r where system_id in (" + systems + ")")
 }
 
-// The drill: a backup under live traffic; keys revoked, rolled and issued after it, and more events; then database and NATS are lost.
+// The drill: a backup under live traffic; keys revoked, rolled and issued after it, and more events; then database
+// and NATS are lost.
 func TestBackup_Drill(t *testing.T) {
 	old := newBackupFixture(t)
 	old.startProjector()
@@ -346,8 +348,8 @@ func checkStreamsOnly(t *testing.T, f backupFixture, path string, want int64) {
 	g.expect(0, noDifferences, "verify")
 }
 
-// Where the stream of key revocations and expiries is still there, a restored database has no key alive that was revoked or rolled after the
-// backup, also without a list of keys.
+// Where the stream of key revocations and expiries is still there, a restored database has no key alive that was
+// revoked or rolled after the backup, also without a list of keys.
 func TestRestore_EndsKeysOfTheJournal(t *testing.T) {
 	f := newFleet(t)
 	issue := func(name string) keyWithID {

@@ -13,8 +13,8 @@ import (
 	"callboard/events/eventstest"
 )
 
-// load is clients that request URLs in turn, each of which must be answered with 200. Half of them keep their connections, half open one
-// for each request.
+// load is clients that request URLs in turn, each of which must be answered with 200. Half of them keep their
+// connections, half open one for each request.
 type load struct {
 	testing.TB
 	key     string
@@ -63,7 +63,8 @@ func (l *load) run(transport *http.Transport, interval time.Duration) {
 	}
 }
 
-// request returns an error unless the status is 200. Its context is not the test's, since a request may outlast a failed test.
+// request returns an error unless the status is 200. Its context is not the test's, since a request may outlast a
+// failed test.
 func (l *load) request(client *http.Client, n int) error {
 	url := l.urls[n%len(l.urls)]
 	request, err := http.NewRequestWithContext(context.WithoutCancel(l.Context()), http.MethodGet, url, nil)
@@ -94,7 +95,8 @@ func (l *load) awaitAnswers(n int64) {
 	eventstest.Eventually(l, "more answers", func() bool { return l.answers.Load() >= before+n })
 }
 
-// end stops the clients, waits for their last answers, and returns how many there were. The test fails if a request failed.
+// end stops the clients, waits for their last answers, and returns how many there were. The test fails if a request
+// failed.
 func (l *load) end() int64 {
 	l.Helper()
 	l.stop()

@@ -100,8 +100,8 @@ func (f deadLettersFixture) storeTranscript() {
 	}
 }
 
-// TestDeadLetters lists, shows, retries and drops four dead letters: a transcript without its text, an invalid call, a body that is not
-// JSON, and a message of the audit stream.
+// TestDeadLetters lists, shows, retries and drops four dead letters: a transcript without its text, an invalid
+// call, a body that is not JSON, and a message of the audit stream.
 func TestDeadLetters(t *testing.T) {
 	f := deadLettersFixture{newFleet(t)}
 	f.expect(0, `^None\.\n\n0 open, of which 0 waiting for a retry\.\n$`, "list")
@@ -207,7 +207,8 @@ func checkDeadLettersDropped(t *testing.T, f deadLettersFixture, ids []string) {
 	}
 }
 
-// A partition stops at a call that PostgreSQL refuses. Skipped, the call is a dead letter in a rebuild, too, until a retry applies it.
+// A partition stops at a call that PostgreSQL refuses. Skipped, the call is a dead letter in a rebuild, too, until
+// a retry applies it.
 func TestDeadLetters_Skip(t *testing.T) {
 	f := deadLettersFixture{newFleet(t)}
 	f.exec("create function public.refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$")

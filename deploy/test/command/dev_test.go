@@ -87,7 +87,8 @@ func (i *devProcess) postgresPID() (pid int) {
 	return pid
 }
 
-// processEnded reports whether a process has ended. One that no parent has waited for still has its number, but no command line.
+// processEnded reports whether a process has ended. One that no parent has waited for still has its number, but no
+// command line.
 func processEnded(pid int) bool {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return err == nil && len(line) == 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)

@@ -14,8 +14,8 @@ import (
 // premium is a budget that no test uses up.
 const premium = "120000"
 
-// A reader that is asked to stop answers every request of clients that stop when it is not ready, stores their audit entries, and exits
-// with 0.
+// A reader that is asked to stop answers every request of clients that stop when it is not ready, stores their
+// audit entries, and exits with 0.
 func TestReadapi_Drain(t *testing.T) {
 	f := newFleet(t)
 	reader := f.startReader(map[string]string{"CALLBOARD_DRAIN": "20s", "CALLBOARD_PREMIUM_PER_MINUTE": premium})

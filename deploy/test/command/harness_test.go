@@ -76,7 +76,8 @@ func succeed(tb testing.TB, env map[string]string, input string, args ...string)
 	return r.out
 }
 
-// shows reports whether a command succeeds with a text in its output. It is for what is waited for: on a busy machine, a command can fail.
+// shows reports whether a command succeeds with a text in its output. It is for what is waited for: on a busy
+// machine, a command can fail.
 func shows(tb testing.TB, env map[string]string, text string, args ...string) bool {
 	tb.Helper()
 	r := command(tb, env, "", args...)
@@ -93,8 +94,8 @@ func succeedJSON[T any](tb testing.TB, env map[string]string, args ...string) (v
 	return v
 }
 
-// expect runs a command and checks its exit code and, as a pattern, its output. An output is standard output, or standard error where
-// that is empty.
+// expect runs a command and checks its exit code and, as a pattern, its output. An output is standard output, or
+// standard error where that is empty.
 func expect(tb testing.TB, env map[string]string, code int, pattern string, args ...string) {
 	tb.Helper()
 	r := command(tb, env, "", args...)

@@ -27,8 +27,8 @@ func (f *fleet) journalEntries() map[string]events.KeyEnd {
 	return entries
 }
 
-// Revocations and rolls are in NATS as in the database when the command has ended. Without NATS they take effect, and the command says what is
-// missing.
+// Revocations and rolls are in NATS as in the database when the command has ended. Without NATS they take effect,
+// and the command says what is missing.
 func TestKeys_Record(t *testing.T) {
 	f := newFleet(t)
 	issue := func(name string) keyWithID {

@@ -135,7 +135,8 @@ func (c *canaries) path(below string) string {
 
 func (c *canaries) keyHeader() http.Header { return http.Header{"X-Api-Key": {c.key.Key}} }
 
-// No program writes a secret: logs of all outcomes, answers, metrics, profiles, dumps of goroutines, help, and errors about settings.
+// No program writes a secret: logs of all outcomes, answers, metrics, profiles, dumps of goroutines, help, and
+// errors about settings.
 func TestSecrets_AreNotWritten(t *testing.T) {
 	c := newCanaries(t)
 	c.run(0, c.settings("operator"), "stream", "create")

@@ -28,7 +28,8 @@ import (
 	"callboard/schema/schematest"
 )
 
-// natsTrace is the log of a NATS server. It records what each user publishes and subscribes to, and what the server denies.
+// natsTrace is the log of a NATS server. It records what each user publishes and subscribes to, and what the server
+// denies.
 type natsTrace struct {
 	mu     sync.Mutex
 	users  map[string]string                        // by the number of the connection
@@ -81,7 +82,8 @@ func (n *natsTrace) read(line string) {
 	}
 }
 
-// mapped returns the subject on which the server publishes what a user publishes on a subject: its lists and its log have that one.
+// mapped returns the subject on which the server publishes what a user publishes on a subject: its lists and its
+// log have that one.
 func mapped(user, subject string) string {
 	about, ofBudgets := strings.CutSuffix(subject, "."+limit.StreamName)
 	request, ofStream := strings.CutPrefix(about, "$JS.API.STREAM.")
@@ -107,8 +109,8 @@ func unmapped(entry string) string {
 	return strings.Replace(entry, "APP.", "$JS.API.", 1)
 }
 
-// cleansUp reports whether a publisher's client wants to remove what an interrupted attempt to store a large transcript left. It goes on
-// without, and a machine that is slow enough interrupts attempts.
+// cleansUp reports whether a publisher's client wants to remove what an interrupted attempt to store a large
+// transcript left. It goes on without, and a machine that is slow enough interrupts attempts.
 func (d denial) cleansUp() bool {
 	return (d.user == "publisher" || d.user == "topology") && d.subject == "APP.STREAM.PURGE.OBJ_"+events.TranscriptBucket
 }
@@ -277,7 +279,8 @@ func TestNATSConf_Cluster(t *testing.T) {
 
 var disabledTLS = regexp.MustCompile(`(?m)^# (tls \{|  \w+: .*|\})$`)
 
-// The file's block for TLS demands certificates of clients, and its paths are relative to the server's working directory.
+// The file's block for TLS demands certificates of clients, and its paths are relative to the server's working
+// directory.
 func TestNATSConf_TLS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -343,8 +346,8 @@ func recordedEvent(t *testing.T, entity events.Entity) (line string, event event
 	return line, event
 }
 
-// largeTranscript is too large for a message of a megabyte, so it is published as a claim check. Its text can't be compressed, so that its
-// backup is large, too.
+// largeTranscript is too large for a message of a megabyte, so it is published as a claim check. Its text can't be
+// compressed, so that its backup is large, too.
 func (f permittedFleet) largeTranscript(version int64) events.Event {
 	f.Helper()
 	text := make([]byte, 2<<20)
@@ -425,7 +428,8 @@ func topologyEntities() []events.Entity {
 	}
 }
 
-// publishAll publishes every entity: as the topology publisher with the commands, and what the other publisher may with the library.
+// publishAll publishes every entity: as the topology publisher with the commands, and what the other publisher may
+// with the library.
 func (f permittedFleet) publishAll() {
 	f.Helper()
 	var lines []string
@@ -454,8 +458,8 @@ func (f permittedFleet) publishAll() {
 	}
 }
 
-// useReader makes requests with keys of both tiers, also after a restart of NATS, which loses the budgets' stream but not what the reader
-// remembers of it.
+// useReader makes requests with keys of both tiers, also after a restart of NATS, which loses the budgets' stream
+// but not what the reader remembers of it.
 func (f permittedFleet) useReader() {
 	f.Helper()
 	env := f.env("reader", f.database.RoleURL("callboard_reader"))
@@ -589,7 +593,8 @@ func (f permittedFleet) deniedRetry() {
 	}
 }
 
-// moveStream makes the requests of the runbooks as the owner: a mirror, the end of the stream, and a look for its last message.
+// moveStream makes the requests of the runbooks as the owner: a mirror, the end of the stream, and a look for its
+// last message.
 func (f permittedFleet) moveStream() {
 	f.Helper()
 	owner := f.ownerJetStream()

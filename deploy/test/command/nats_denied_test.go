@@ -18,8 +18,8 @@ import (
 	"callboard/readapi/limit"
 )
 
-// TestNATSConf_Denied tries everything that a user may not do: what only others may publish, what nobody may do to a stream, others'
-// replies and what the streams hold.
+// TestNATSConf_Denied tries everything that a user may not do: what only others may publish, what nobody may do to
+// a stream, others' replies and what the streams hold.
 func TestNATSConf_Denied(t *testing.T) {
 	t.Parallel()
 	n := newDeployedNATS(t)
@@ -57,8 +57,8 @@ func TestNATSConf_Denied(t *testing.T) {
 	}
 }
 
-// forbiddenPublications returns subjects on which the user may not publish. Only the first ones depend on the lists: an entry that is too
-// wide does not make the others allowed.
+// forbiddenPublications returns subjects on which the user may not publish. Only the first ones depend on the
+// lists: an entry that is too wide does not make the others allowed.
 func forbiddenPublications(users map[string]*server.Permissions, user string) []string {
 	subjects := forbiddenToAll()
 	if user != "owner" {
@@ -151,8 +151,9 @@ func (n *deployedNATS) account(user string) *server.AccountInfo {
 	return nil
 }
 
-// NATS answers a request with its own rights, on the subject that the request names. TestNATSConf_Replies makes each request that the users of
-// other accounts than APP may make, and names as the subject of the answer each one on which the user may not publish. No answer gets there.
+// NATS answers a request with its own rights, on the subject that the request names. TestNATSConf_Replies makes
+// each request that the users of other accounts than APP may make, and names as the subject of the answer each one
+// on which the user may not publish. No answer gets there.
 func TestNATSConf_Replies(t *testing.T) {
 	t.Parallel()
 	n := deployNATS(t, bytes.Replace(deployFile(t, "nats.conf"), []byte("sync_interval: always"), nil, 1)) // no test fails the power
@@ -269,8 +270,8 @@ func (n *deployedNATS) expectNoAnswers(name string) {
 	}
 }
 
-// A reader may create the budgets' stream, because NATS keeps it in memory. In the readers' account there is nothing else to copy or to
-// replace, and the stream takes no disk.
+// A reader may create the budgets' stream, because NATS keeps it in memory. In the readers' account there is
+// nothing else to copy or to replace, and the stream takes no disk.
 func TestNATSConf_ReadersStream(t *testing.T) {
 	t.Parallel()
 	n := newDeployedNATS(t)

@@ -10,7 +10,8 @@ import (
 	"callboard/deploy/test/programtest"
 )
 
-// A command whose new secret can't be written says which command replaces the secret, and that command leaves one that is known.
+// A command whose new secret can't be written says which command replaces the secret, and that command leaves one
+// that is known.
 func TestSecretNotShown(t *testing.T) {
 	f := newWebhooksFixture(t)
 	old := issueKey(t, f.operator, systemID, "--name", "old", "--scopes", "calls:read")
@@ -42,7 +43,8 @@ func TestSecretNotShown(t *testing.T) {
 	}
 }
 
-// fail runs a command as a process whose standard output is a full disk. It returns what the command prints to standard error.
+// fail runs a command as a process whose standard output is a full disk. It returns what the command prints to
+// standard error.
 func (f webhooksFixture) fail(t *testing.T, args ...string) string {
 	t.Helper()
 	var errs strings.Builder

@@ -78,8 +78,8 @@ type deployedPostgres struct {
 	secrets string
 }
 
-// startDeployedPostgres starts a server with deploy/postgresql.conf and deploy/pg_hba.conf. The harness connects as the superuser, so the
-// rules get another one.
+// startDeployedPostgres starts a server with deploy/postgresql.conf and deploy/pg_hba.conf. The harness connects as
+// the superuser, so the rules get another one.
 func startDeployedPostgres(t *testing.T) deployedPostgres {
 	t.Helper()
 	dir := serverFolder(t)
@@ -173,7 +173,8 @@ func expectRefused(t *testing.T, what, url, code string) {
 	}
 }
 
-// expectSettings checks that the server has read both files. It does not start with a mistake in the settings, but with one in the rules.
+// expectSettings checks that the server has read both files. It does not start with a mistake in the settings, but
+// with one in the rules.
 func (d deployedPostgres) expectSettings(t *testing.T, want map[string]string) {
 	t.Helper()
 	for name, value := range want {

@@ -243,14 +243,15 @@ func checkRebuildRefused(t *testing.T, f rebuildFixture) {
 	}...)
 }
 
-// moveWatermarks makes a rebuild wait on for a frozen projector: after half a minute, a watermark that does not move would not count.
+// moveWatermarks makes a rebuild wait on for a frozen projector: after half a minute, a watermark that does not
+// move would not count.
 func (f rebuildFixture) moveWatermarks() {
 	f.Helper()
 	f.exec("update projection.position set watermark = watermark - interval '1 microsecond' where watermark > to_timestamp(0)")
 }
 
-// startThrottledRebuild starts a rebuild while the projector is frozen, and returns when the rebuild waits for it. Watermarks of idle
-// partitions are up to 2 s old, so the lag must be above that.
+// startThrottledRebuild starts a rebuild while the projector is frozen, and returns when the rebuild waits for it.
+// Watermarks of idle partitions are up to 2 s old, so the lag must be above that.
 func (f rebuildFixture) startThrottledRebuild() *daemon {
 	f.Helper()
 	const lagging = "select exists (select 1 from projection.position where watermark > to_timestamp(0) and watermark < now() - interval '3 s')::text"
@@ -316,8 +317,8 @@ func TestRebuild_DropGenerations(t *testing.T) {
 	f.expect(0, `^Dropped generations: 1\.\n$`, "rollback", "--forget")
 }
 
-// A switch or a repair that is interrupted during its commit can take effect, as one does that waits for a synchronous standby. The command does
-// not say that nothing has changed.
+// A switch or a repair that is interrupted during its commit can take effect, as one does that waits for a
+// synchronous standby. The command does not say that nothing has changed.
 func TestRebuild_InterruptedDuringCommit(t *testing.T) {
 	f := newRebuildFixture(t, "5")
 	projector := f.startProjector()
@@ -345,7 +346,8 @@ func TestRebuild_InterruptedDuringCommit(t *testing.T) {
 	const unconfirmed = "\nRun 'callboard status' to see which generation is live, before you run the command again. A repair can be repeated\n"
 	interrupt("insert or update on projection.phone_system", "", unconfirmed, "repair", "--system", first)
 	interrupt("update on control.generation", "when (new.state = 'live')", unconfirmed, "rollback")
-	// PostgreSQL signals a process and its group. If the second signal arrives after the trigger has caught the first, nothing is committed.
+	// PostgreSQL signals a process and its group. If the second signal arrives after the trigger has caught the first,
+	// nothing is committed.
 	f.expect(0, `\n[12] +live `, "status")
 }
 

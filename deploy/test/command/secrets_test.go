@@ -22,7 +22,8 @@ type secretsResult struct {
 // migrateResult is the JSON of 'migrate'.
 type migrateResult struct{ Migrated, PasswordsSet bool }
 
-// With the files of 'secrets create', 'migrate --passwords' opens the database to every role. No output contains a secret.
+// With the files of 'secrets create', 'migrate --passwords' opens the database to every role. No output contains a
+// secret.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	server := schematest.NewCluster(t, nil)

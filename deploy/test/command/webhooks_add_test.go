@@ -46,8 +46,8 @@ func (s *sending) publish(lines string) {
 	succeed(s, s.operator, lines, "publish", "-")
 }
 
-// events returns the events that the listener has printed, each once, without tests. A sender that is killed before it has recorded an
-// answer sends the event again.
+// events returns the events that the listener has printed, each once, without tests. A sender that is killed before
+// it has recorded an answer sends the event again.
 func (s *sending) events() (list []received) {
 	s.Helper()
 	seen := map[string]bool{}

@@ -57,7 +57,8 @@ func runtimeOf(t *testing.T, s types.ServiceConfig) string {
 	return string(text)
 }
 
-// TestCitusEngine starts the installation with the projection on two workers, and takes servers away. Its parts build on each other.
+// TestCitusEngine starts the installation with the projection on two workers, and takes servers away. Its parts
+// build on each other.
 func TestCitusEngine(t *testing.T) {
 	image := load(t, citus).Services["worker1"].Image
 	if *engine && exec.CommandContext(t.Context(), "docker", "image", "inspect", image).Run() != nil { //nolint:gosec // an image of this checkout
@@ -162,7 +163,8 @@ func (c *citusCheck) losesWorker(t *testing.T) {
 	}
 }
 
-// resolution is how long the engine needs to say that it does not know the name of a container. Older ones give no answer.
+// resolution is how long the engine needs to say that it does not know the name of a container. Older ones give no
+// answer.
 func (c *citusCheck) resolution(t *testing.T, name string) time.Duration {
 	t.Helper()
 	coordinator := c.containers(t, "postgres")[0]

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestClusterEngine starts the installation with three NATS servers and a standby of PostgreSQL, and stops one after the other.
+// TestClusterEngine starts the installation with three NATS servers and a standby of PostgreSQL, and stops one
+// after the other.
 func TestClusterEngine(t *testing.T) {
 	c := newCheck(t, variant{"callboard-check-cluster", "172.16.80.0/24", []string{base, cluster}}, 3)
 	c.parts(t, []part{

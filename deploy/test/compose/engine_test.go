@@ -165,7 +165,8 @@ func (c *check) servesSample(t *testing.T) {
 	c.keys = c.issuePremium(t, 22, sampleSystem)
 }
 
-// waitForPage waits for a page of calls that is complete up to two seconds ago, and returns how long ago it was complete.
+// waitForPage waits for a page of calls that is complete up to two seconds ago, and returns how long ago it was
+// complete.
 func (c *check) waitForPage(t *testing.T, url, key string) (behind time.Duration) {
 	t.Helper()
 	eventually(t, "a page of calls that is complete up to two seconds ago", func() bool {
@@ -364,7 +365,8 @@ func (c *check) recoversFrom(t *testing.T, service string) {
 	}
 }
 
-// crash kills a container of a service under traffic for two readers. It returns how many requests failed, and how many were in flight.
+// crash kills a container of a service under traffic for two readers. It returns how many requests failed, and how
+// many were in flight.
 func (c *check) crash(t *testing.T, service string) (failed, inFlight int) {
 	t.Helper()
 	c.waitUntilWell(t)

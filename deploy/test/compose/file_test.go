@@ -112,7 +112,8 @@ func checkImages(t *testing.T, project *types.Project) {
 	}
 }
 
-// Senders of webhooks reach no monitoring port but those of senders. NATS monitors its own container alone: see TestNATSConf.
+// Senders of webhooks reach no monitoring port but those of senders. NATS monitors its own container alone: see
+// TestNATSConf.
 func TestSendersReachNoMonitoring(t *testing.T) { eachProject(t, checkSendersNetwork) }
 
 func checkSendersNetwork(t *testing.T, project *types.Project) {
@@ -276,7 +277,8 @@ func serviceKeys() []string {
 		volumes_from working_dir`)
 }
 
-// Every file and folder of the checkout that the services use exists, and others than its owner may read it: containers do.
+// Every file and folder of the checkout that the services use exists, and others than its owner may read it:
+// containers do.
 func TestReferences(t *testing.T) { eachProject(t, checkReferences) }
 
 func checkReferences(t *testing.T, project *types.Project) {
@@ -345,7 +347,8 @@ func TestOverlay(t *testing.T) {
 	checkGroups(t, after)
 }
 
-// checkGroups checks that 'secrets create' is a member of every group that it gives a file to: only root needs no membership.
+// checkGroups checks that 'secrets create' is a member of every group that it gives a file to: only root needs no
+// membership.
 func checkGroups(t *testing.T, project *types.Project) {
 	t.Helper()
 	creating := project.Services["secrets"]

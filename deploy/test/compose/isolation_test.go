@@ -11,8 +11,9 @@ import (
 // internet is an address that the counter-test must reach, or else the machine reaches no internet.
 const internet = "deb.debian.org:80"
 
-// isIsolated checks what the services reach beside their own networks. Only senders of webhooks reach others. The load balancer's network,
-// which publishes the port, is the counter-test. Engines leave the host itself reachable from every network.
+// isIsolated checks what the services reach beside their own networks. Only senders of webhooks reach others. The
+// load balancer's network, which publishes the port, is the counter-test. Engines leave the host itself reachable
+// from every network.
 func (c *check) isIsolated(t *testing.T) {
 	t.Helper()
 	lb, reader, projector := c.containers(t, "lb")[0], c.containers(t, "readapi")[0], c.containers(t, "projector")[0]

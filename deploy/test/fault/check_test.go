@@ -12,7 +12,8 @@ import (
 	"callboard/projector/feed"
 )
 
-// check pauses the load and compares the tables with what the stream gives from its first message on. Projectors stop cleanly and start again.
+// check pauses the load and compares the tables with what the stream gives from its first message on. Projectors
+// stop cleanly and start again.
 func (h *harness) check(faults int) {
 	h.tb.Helper()
 	start := time.Now()
@@ -57,7 +58,8 @@ func (h *harness) checkStatus() {
 	}
 }
 
-// checkDeadLetters checks that each dead letter is a poison message, and the only one of its message. It returns how many there are.
+// checkDeadLetters checks that each dead letter is a poison message, and the only one of its message. It returns
+// how many there are.
 func (h *harness) checkDeadLetters() int64 {
 	h.tb.Helper()
 	letters := h.queryInt("select count(*) from control.dead_letter")
@@ -76,8 +78,8 @@ const orphanSchemas = `
   select nspname::text from pg_namespace where nspname like 'generation\_%'
   except select 'generation_' || id from control.generation where state in ('building', 'previous')`
 
-// checkNothingLeft checks that rebuilds have left no schema, consumer or session. NATS removes the consumer of a killed rebuild after
-// a minute: the check waits for that, or only looks at the time limit.
+// checkNothingLeft checks that rebuilds have left no schema, consumer or session. NATS removes the consumer of a
+// killed rebuild after a minute: the check waits for that, or only looks at the time limit.
 func (h *harness) checkNothingLeft(wait bool) {
 	h.tb.Helper()
 	rows, _ := h.pool.Query(h.tb.Context(), orphanSchemas)

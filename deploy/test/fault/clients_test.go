@@ -115,8 +115,8 @@ func (c *clients) every(ctx context.Context, interval time.Duration, do func()) 
 	}
 }
 
-// get requests a path from a reader. ok means status 200. A refusal that the clients don't tolerate, and a connection error of a
-// reader that is up, are violations.
+// get requests a path from a reader. ok means status 200. A refusal that the clients don't tolerate, and a
+// connection error of a reader that is up, are violations.
 func (c *clients) get(ctx context.Context, r *reader, path string, key access.Key, etag string, expected ...int) (got response, ok bool) {
 	url := r.url.Load()
 	if url == nil {
@@ -139,8 +139,8 @@ func (c *clients) get(ctx context.Context, r *reader, path string, key access.Ke
 	return got, false
 }
 
-// tolerates reports whether a refusal is no violation. Strict clients tolerate one: a report operation's 429 without a known budget,
-// when NATS has replied to nothing for a second on a busy machine.
+// tolerates reports whether a refusal is no violation. Strict clients tolerate one: a report operation's 429
+// without a known budget, when NATS has replied to nothing for a second on a busy machine.
 func (c *clients) tolerates(r response) bool {
 	if c.strict {
 		return r.status == http.StatusTooManyRequests && r.header.Get("RateLimit") == ""
@@ -201,8 +201,8 @@ func (c *clients) finish() {
 	h.summary.addTotal("%d violations; responses by status (0: the reader was killed): %v", c.violations, c.statuses)
 }
 
-// monotonicReader is a client that sends one request after the other and checks that Data-Complete-Through of a phone system never
-// decreases, whichever reader answers.
+// monotonicReader is a client that sends one request after the other and checks that Data-Complete-Through of a
+// phone system never decreases, whichever reader answers.
 type monotonicReader struct {
 	*clients
 	completeThrough map[string]time.Time // by phone system

@@ -26,7 +26,8 @@ type disk struct {
 // diskSize is enough for all streams: NATS takes three quarters of a disk, and reserves what they may hold.
 const diskSize = "8g"
 
-// newDisk mounts a disk on a new folder, with the owner of another folder. It returns nil if the test may not mount one.
+// newDisk mounts a disk on a new folder, with the owner of another folder. It returns nil if the test may not mount
+// one.
 func newDisk(tb testing.TB, dir, ownedAs string) *disk {
 	tb.Helper()
 	info, err := os.Stat(ownedAs)
@@ -83,7 +84,8 @@ func (d *disk) resize(size string) error {
 // diskFull matches what servers log when the disk is full.
 const diskFull = "(?i)no space left on device"
 
-// postgresDiskFull matches what PostgreSQL logs when its disk is full. A session for whose cache there is no space is refused without the cause.
+// postgresDiskFull matches what PostgreSQL logs when its disk is full. A session for whose cache there is no space
+// is refused without the cause.
 const postgresDiskFull = diskFull + "|could not write init file"
 
 // matches returns how often a log matches a pattern.
@@ -108,7 +110,8 @@ func (h *harness) diskKinds() []kind {
 	}
 }
 
-// fillPostgres fills the disk of the live database until PostgreSQL has refused a write or a session, and for a random time after.
+// fillPostgres fills the disk of the live database until PostgreSQL has refused a write or a session, and for a
+// random time after.
 func (h *harness) fillPostgres() {
 	before := matches(h.tb, h.postgres.Log(), postgresDiskFull)
 	h.postgres.disk.fill()
@@ -119,7 +122,8 @@ func (h *harness) fillPostgres() {
 	h.hold()
 }
 
-// fillWAL fills the disk of the write-ahead log. PostgreSQL panics, and an operator starts it again when there is space.
+// fillWAL fills the disk of the write-ahead log. PostgreSQL panics, and an operator starts it again when there is
+// space.
 func (h *harness) fillWAL() {
 	const panics = "PANIC: .*No space left on device"
 	before := matches(h.tb, h.postgres.Log(), panics)
@@ -134,8 +138,9 @@ func (h *harness) fillWAL() {
 	h.killPostgres()
 }
 
-// fillNATS fills NATS's disk. A stream that couldn't store a message stores no other one until the server is restarted, but delivers
-// those that it has. Without clock messages, a partition's position stays at its last event.
+// fillNATS fills NATS's disk. A stream that couldn't store a message stores no other one until the server is
+// restarted, but delivers those that it has. Without clock messages, a partition's position stays at its last
+// event.
 func (h *harness) fillNATS() {
 	refusals := func() int { return matches(h.tb, string(h.nats.Err), diskFull) }
 	before := refusals()

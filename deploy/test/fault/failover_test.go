@@ -51,7 +51,8 @@ func (r *replicas) awaitReplicas() {
 	})
 }
 
-// checkNothingLost checks that the stream has every acknowledged event once, and that the projection has what follows from the stream.
+// checkNothingLost checks that the stream has every acknowledged event once, and that the projection has what
+// follows from the stream.
 func (r *replicas) checkNothingLost() {
 	r.tb.Helper()
 	r.events.checkStream(r.stream())
@@ -59,11 +60,11 @@ func (r *replicas) checkNothingLost() {
 	r.verify()
 }
 
-// The NATS server that leads the stream is killed under load, and then two servers at once. No acknowledged event is lost, publishers
-// and projector go on by themselves, and the standby has the primary's rows.
+// The NATS server that leads the stream is killed under load, and then two servers at once. No acknowledged event
+// is lost, publishers and projector go on by themselves, and the standby has the primary's rows.
 //
-// After some elections NATS 2.15.2 does not acknowledge the retries of events that were in flight, before the duplicate window is over.
-// The test lasts two minutes longer then.
+// After some elections NATS 2.15.2 does not acknowledge the retries of events that were in flight, before the
+// duplicate window is over. The test lasts two minutes longer then.
 func TestReplicas_NATSServersKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
@@ -92,9 +93,10 @@ func TestReplicas_NATSServersKilled(t *testing.T) {
 	schematest.RequireEqual(t, "the standby's tables, compared with the primary's", standby, schematest.ReadProjection(t, r.primary.URL(liveDatabase)))
 }
 
-// Without synchronous replication the last commits are lost with the primary. The projector reads them again from the stream, because
-// the position is lost with the rows. Audit entries are stored again for the same reason. A key that was issued last is unknown. One that was
-// revoked last is revoked again from the journal; one that is not in the journal works again.
+// Without synchronous replication the last commits are lost with the primary. The projector reads them again from
+// the stream, because the position is lost with the rows. Audit entries are stored again for the same reason. A key
+// that was issued last is unknown. One that was revoked last is revoked again from the journal; one that is not in
+// the journal works again.
 func TestReplicas_AsynchronousFailover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
@@ -130,7 +132,8 @@ func TestReplicas_AsynchronousFailover(t *testing.T) {
 	eventstest.Eventually(t, "the key is revoked again", func() bool { return r.isRevoked(r.standby, revoked) })
 	t.Logf("the key was revoked again %s after the claim", round(time.Since(claimed)))
 	r.awaitStatus(issued, http.StatusUnauthorized)
-	// The reader remembers a revoked key for a minute, which TestAuthorizer_RemembersDeadKeys proves; one that starts again does not.
+	// The reader remembers a revoked key for a minute, which TestAuthorizer_RemembersDeadKeys proves; one that starts
+	// again does not.
 	r.reader.Kill()
 	r.reader.Start()
 	r.awaitStatus(unrecorded, http.StatusOK)
@@ -143,8 +146,8 @@ func TestReplicas_AsynchronousFailover(t *testing.T) {
 	t.Logf("sum of the positions: %d on the lost primary, %d on the standby; %d events", before, kept, r.events.acknowledged.Load())
 }
 
-// With synchronous replication nothing that was acknowledged is lost. What the standby has not confirmed is not acknowledged and not
-// visible.
+// With synchronous replication nothing that was acknowledged is lost. What the standby has not confirmed is not
+// acknowledged and not visible.
 func TestReplicas_SynchronousFailover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")

@@ -10,7 +10,8 @@ import (
 	"callboard/schema/schematest"
 )
 
-// failpointSQL creates the triggers' function. It waits for an advisory lock, which a test holds to block a transaction.
+// failpointSQL creates the triggers' function. It waits for an advisory lock, which a test holds to block a
+// transaction.
 const failpointSQL = `
 create schema fault;
 create function fault.failpoint() returns trigger language plpgsql as $$
@@ -20,8 +21,8 @@ begin
 end
 $$`
 
-// failpointTriggers give every transaction of a projector two failpoints: after it has moved the position and before it writes calls,
-// and before it commits.
+// failpointTriggers give every transaction of a projector two failpoints: after it has moved the position and
+// before it writes calls, and before it commits.
 func failpointTriggers() []string {
 	return []string{
 		"drop trigger if exists failpoint on projection.call_log",
@@ -31,8 +32,8 @@ func failpointTriggers() []string {
 	}
 }
 
-// installFailpoints creates the triggers in the live generation. One statement at a time, so that none waits for a lock on one table
-// while it holds a lock on the other.
+// installFailpoints creates the triggers in the live generation. One statement at a time, so that none waits for a
+// lock on one table while it holds a lock on the other.
 func (h *harness) installFailpoints() {
 	h.tb.Helper()
 	for _, statement := range failpointTriggers() {
@@ -40,8 +41,9 @@ func (h *harness) installFailpoints() {
 	}
 }
 
-// The positions at which a projector's transaction can be blocked, as the statements that block it. All rows of position are locked: a
-// partition alone may get no event for long, and what moves idle positions does not wait for a lock.
+// The positions at which a projector's transaction can be blocked, as the statements that block it. All rows of
+// position are locked: a partition alone may get no event for long, and what moves idle positions does not wait for
+// a lock.
 const (
 	beforeLoad     = "lock table projection.call_log in access exclusive mode" // it can't read rows
 	beforePosition = "select from projection.position for update"              // rows are loaded and folded

@@ -15,7 +15,8 @@ import (
 	"callboard/schema/schematest"
 )
 
-// kind is a kind of fault. When run returns the fault is over: killed processes are started again, proxies have no toxics.
+// kind is a kind of fault. When run returns the fault is over: killed processes are started again, proxies have no
+// toxics.
 type kind struct {
 	name string
 	run  func(*harness)
@@ -78,7 +79,8 @@ func (p *kindPicker) next() kind {
 	return k
 }
 
-// inject injects a fault and waits until callboard has recovered. One time in four it doesn't wait, so that faults overlap.
+// inject injects a fault and waits until callboard has recovered. One time in four it doesn't wait, so that faults
+// overlap.
 func (h *harness) inject(k kind, number int) {
 	h.tb.Helper()
 	start := time.Now()
@@ -166,8 +168,8 @@ func (h *harness) stepClockBack() {
 	})
 }
 
-// killProjectorAt kills a projector in the middle of a transaction. Its successor may start before PostgreSQL notices the end of the
-// transaction's session.
+// killProjectorAt kills a projector in the middle of a transaction. Its successor may start before PostgreSQL
+// notices the end of the transaction's session.
 func killProjectorAt(position string) func(*harness) {
 	return func(h *harness) {
 		f := h.block(position)
@@ -182,7 +184,8 @@ func killProjectorAt(position string) func(*harness) {
 	}
 }
 
-// freezeAndTerminateSessions freezes a projector, terminates its sessions and resumes it when another one has taken over.
+// freezeAndTerminateSessions freezes a projector, terminates its sessions and resumes it when another one has taken
+// over.
 func (h *harness) freezeAndTerminateSessions() {
 	p := h.owner()
 	p.Signal(syscall.SIGSTOP)
@@ -211,8 +214,8 @@ func (h *harness) freezeUntilTerminated() {
 	p.Signal(syscall.SIGCONT)
 }
 
-// freezeWithRowsLoaded resumes a projector in a transaction that has read rows before another projector wrote them. Without a fence
-// it would overwrite them.
+// freezeWithRowsLoaded resumes a projector in a transaction that has read rows before another projector wrote them.
+// Without a fence it would overwrite them.
 func (h *harness) freezeWithRowsLoaded() {
 	f := h.block(beforeLoad)
 	defer f.unblock()
@@ -283,7 +286,8 @@ func (h *harness) deleteConsumer() {
 	})
 }
 
-// withConsumer calls do with a projector's consumer until it succeeds. The projector may replace the consumer meanwhile.
+// withConsumer calls do with a projector's consumer until it succeeds. The projector may replace the consumer
+// meanwhile.
 func (h *harness) withConsumer(what string, do func(stream jetstream.Stream, name string) error) {
 	h.tb.Helper()
 	eventstest.Eventually(h.tb, what, func() bool {

@@ -29,7 +29,8 @@ const (
 	baseURL      = "https://phones.example.com/v1"
 )
 
-// harness runs callboard as operators do: NATS, PostgreSQL, two projectors and two readers as processes, connected through proxies.
+// harness runs callboard as operators do: NATS, PostgreSQL, two projectors and two readers as processes, connected
+// through proxies.
 type harness struct {
 	tb     testing.TB
 	random *rand.Rand // draws the faults
@@ -251,8 +252,8 @@ func (h *harness) stream() (stream jetstream.Stream) {
 	return stream
 }
 
-// attempt is the context of a request to NATS that is repeated if it fails. Without it, a request that nobody answers, because the cluster
-// has no leader, would wait for the client's 30 s.
+// attempt is the context of a request to NATS that is repeated if it fails. Without it, a request that nobody
+// answers, because the cluster has no leader, would wait for the client's 30 s.
 func (h *harness) attempt() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(h.tb.Context(), 2*time.Second)
 }

@@ -455,7 +455,8 @@ func (g *hostileEvents) repeatID(d *draft) {
 	}
 }
 
-// alterSubject keeps the subject shorter than the server's control line: the server would close the publisher's connection.
+// alterSubject keeps the subject shorter than the server's control line: the server would close the publisher's
+// connection.
 func (g *hostileEvents) alterSubject(d *draft) {
 	system := strings.Split(d.event.Subject, ".")[1]
 	entity := pick(g.random, "call", "fax", "phone-system", "group", "CALL", "é",

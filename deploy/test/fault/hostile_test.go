@@ -42,8 +42,8 @@ const (
 	servedLimit = 2 * time.Minute
 )
 
-// Whatever is published and requested: a good event behind a bad one is served, no partition stops, no request is answered
-// with 500, and projector and reader stay within the memory of their containers.
+// Whatever is published and requested: a good event behind a bad one is served, no partition stops, no request is
+// answered with 500, and projector and reader stay within the memory of their containers.
 func TestHostile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")

@@ -13,8 +13,8 @@ import (
 	"callboard/events/eventstest"
 )
 
-// newDivisibleCluster starts NATS servers of which isolate isolates one, until rejoin is called: no byte passes between it and the others, although
-// their connections stay open.
+// newDivisibleCluster starts NATS servers of which isolate isolates one, until rejoin is called: no byte passes
+// between it and the others, although their connections stay open.
 func newDivisibleCluster(t *testing.T) (c eventstest.Cluster, isolate func(*eventstest.Server) (rejoin func())) {
 	t.Helper()
 	proxies := make(map[[2]int]*eventstest.Proxy)
@@ -38,8 +38,9 @@ func newDivisibleCluster(t *testing.T) (c eventstest.Cluster, isolate func(*even
 	}
 }
 
-// newIsolationHarness starts callboard with a cluster of three NATS servers, of which projectors and readers use the one that leads the stream
-// of events. isolate isolates that server from the others, which the publishers use. alone is the isolated server's JetStream.
+// newIsolationHarness starts callboard with a cluster of three NATS servers, of which projectors and readers use
+// the one that leads the stream of events. isolate isolates that server from the others, which the publishers use.
+// alone is the isolated server's JetStream.
 func newIsolationHarness(t *testing.T) (h *harness, isolate func() (rejoin func()), alone jetstream.JetStream) {
 	t.Helper()
 	seed := seed(t)
@@ -82,8 +83,9 @@ func leadsEvents(ctx context.Context, js jetstream.JetStream) bool {
 	return err == nil && stream.CachedInfo().Cluster.Leader != "" // without a leader, every server answers
 }
 
-// The server that leads the stream is cut off from the others together with projectors and readers, while publishers reach the majority. Clients
-// that walk reports by updatedAt miss nothing, whatever the isolated server says until it notices that it leads no more.
+// The server that leads the stream is cut off from the others together with projectors and readers, while
+// publishers reach the majority. Clients that walk reports by updatedAt miss nothing, whatever the isolated server
+// says until it notices that it leads no more.
 func TestReplicas_LeaderIsolated(t *testing.T) {
 	eventstest.Long(t)
 	t.Parallel()

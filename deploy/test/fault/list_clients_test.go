@@ -122,7 +122,8 @@ func nextPath(link string) string {
 	return strings.TrimPrefix(match[1], baseURL+"/customer/phone-systems")
 }
 
-// detailWatcher requests details of calls from one reader, in turn and with their ETag, and counts how often they have changed.
+// detailWatcher requests details of calls from one reader, in turn and with their ETag, and counts how often they
+// have changed.
 type detailWatcher struct {
 	*monotonicReader
 	reader  *reader

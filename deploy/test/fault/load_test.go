@@ -18,8 +18,8 @@ import (
 	"callboard/events/sample"
 )
 
-// load publishes the events of a sample company until it is stopped, out of order and with poison messages among them. It connects
-// to NATS directly and retries until the stream has stored every message.
+// load publishes the events of a sample company until it is stopped, out of order and with poison messages among
+// them. It connects to NATS directly and retries until the stream has stored every message.
 type load struct {
 	js        jetstream.JetStream
 	publisher *events.Publisher
@@ -169,8 +169,8 @@ func (l *load) systems() []uuid.UUID {
 	return list
 }
 
-// reorderer delays some events, so that facets precede their calls and older versions follow newer ones, repeats some, and adds
-// poison messages.
+// reorderer delays some events, so that facets precede their calls and older versions follow newer ones, repeats
+// some, and adds poison messages.
 type reorderer struct {
 	source  func() (events.Event, bool)
 	random  *rand.Rand

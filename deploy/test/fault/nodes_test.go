@@ -45,8 +45,9 @@ func (h *harness) startReaderOfWorker(worker *cluster.Cluster) {
 	h.readers = append(h.readers, r)
 }
 
-// A distributed projection under load: a worker and the coordinator are killed, a shard is moved, and generations are
-// switched. No client sees a wrong answer, and no row is lost. While a worker is down, readers answer for the phone systems of the other one.
+// A distributed projection under load: a worker and the coordinator are killed, a shard is moved, and generations
+// are switched. No client sees a wrong answer, and no row is lost. While a worker is down, readers answer for the
+// phone systems of the other one.
 func TestNodes(t *testing.T) {
 	h := newNodesHarness(t)
 	c := h.startClients()
@@ -108,8 +109,8 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// A worker is frozen under load: its connections stay, and nothing answers. Readers answer for the phone systems of the other one, whose
-// partitions go on.
+// A worker is frozen under load: its connections stay, and nothing answers. Readers answer for the phone systems of
+// the other one, whose partitions go on.
 func TestNodes_WorkerFrozen(t *testing.T) {
 	h := newNodesHarness(t)
 	c := h.startClients()
@@ -141,7 +142,8 @@ func TestNodes_WorkerFrozen(t *testing.T) {
 	h.verify()
 }
 
-// A worker and the coordinator are killed while webhooks are sent. Every event arrives; meanwhile those of the other worker's phone systems do.
+// A worker and the coordinator are killed while webhooks are sent. Every event arrives; meanwhile those of the
+// other worker's phone systems do.
 func TestNodes_Webhooks(t *testing.T) {
 	h := &harness{tb: t, postgres: newCoordinator(t)}
 	h.createDatabase()

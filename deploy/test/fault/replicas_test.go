@@ -28,8 +28,9 @@ import (
 	"callboard/schema/schematest"
 )
 
-// replicas is callboard with three NATS servers, and a PostgreSQL primary with a streaming standby. Projector and reader write to
-// whichever of the two accepts writes. The reader reads the projection from the standby while there is one.
+// replicas is callboard with three NATS servers, and a PostgreSQL primary with a streaming standby. Projector and
+// reader write to whichever of the two accepts writes. The reader reads the projection from the standby while there
+// is one.
 type replicas struct {
 	*harness
 	servers          []*natsServer

@@ -15,8 +15,9 @@ import (
 	"callboard/events/eventstest"
 )
 
-// reportClient follows a phone system's reports by updatedAt, window after window, each up to now or to a second ago. It relies on the API's
-// promise that no row is added to a window that has been read to its end, and that no row changes without a later updatedAt.
+// reportClient follows a phone system's reports by updatedAt, window after window, each up to now or to a second
+// ago. It relies on the API's promise that no row is added to a window that has been read to its end, and that no
+// row changes without a later updatedAt.
 type reportClient struct {
 	*monotonicReader
 	system uuid.UUID
@@ -113,7 +114,8 @@ func (c *reportClient) run(ctx context.Context) {
 	}
 }
 
-// readAgain reads a window again. Rows can have left it, because they were changed or deleted; none can have been added.
+// readAgain reads a window again. Rows can have left it, because they were changed or deleted; none can have been
+// added.
 func (c *reportClient) readAgain(ctx context.Context, tick *time.Ticker) {
 	before := c.recent[rand.IntN(len(c.recent))]
 	now := newWindow(before.from, before.until)
@@ -216,8 +218,8 @@ func (c *reportClient) page(ctx context.Context, values url.Values) (page report
 
 const allCalls = "select id::text, updated_at from projection.call_log where system_id = $1"
 
-// checkRows compares the rows that were read with the table, and with a report of all rows: every row was read as it was last changed, with the
-// values that it has. It returns their number.
+// checkRows compares the rows that were read with the table, and with a report of all rows: every row was read as
+// it was last changed, with the values that it has. It returns their number.
 func (c *reportClient) checkRows() int {
 	h := c.harness
 	h.tb.Helper()
@@ -262,7 +264,8 @@ func (h *harness) versions(query string, parameters ...any) map[string]time.Time
 	return versions
 }
 
-// cursorInFlight is a report of which the first page has been read, and whose cursor is used after a rebuild or a rollback.
+// cursorInFlight is a report of which the first page has been read, and whose cursor is used after a rebuild or a
+// rollback.
 type cursorInFlight struct {
 	*reportClient
 	window window
@@ -307,7 +310,8 @@ func (f *cursorInFlight) readPage(ctx context.Context) (more, final bool) {
 
 const callsInWindow = allCalls + " and updated_at >= $2 and updated_at < $3"
 
-// finishCursors reads the reports to their end. All rows that are still in the window must have been in one of the pages.
+// finishCursors reads the reports to their end. All rows that are still in the window must have been in one of the
+// pages.
 func (c *clients) finishCursors(ctx context.Context, list []*cursorInFlight) {
 	h := c.harness
 	h.tb.Helper()

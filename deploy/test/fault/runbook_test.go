@@ -134,8 +134,8 @@ func (h *harness) useStream(name string) {
 	}
 }
 
-// A mirror takes the stream's place, as the runbook says, on three NATS servers and under load. Strict clients notice nothing: those that walk
-// by updatedAt miss no row. Then the former stream is deleted.
+// A mirror takes the stream's place, as the runbook says, on three NATS servers and under load. Strict clients
+// notice nothing: those that walk by updatedAt miss no row. Then the former stream is deleted.
 func TestRunbook_MoveStream(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
@@ -168,8 +168,8 @@ func TestRunbook_MoveStream(t *testing.T) {
 	h.logSummary()
 }
 
-// A stream with another number of partitions takes the stream's place, as the runbook says, on three NATS servers and under load. Strict clients
-// that walk by updatedAt miss no row, and no watermark goes back.
+// A stream with another number of partitions takes the stream's place, as the runbook says, on three NATS servers
+// and under load. Strict clients that walk by updatedAt miss no row, and no watermark goes back.
 func TestRunbook_MorePartitions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")

@@ -15,7 +15,8 @@ import (
 	"callboard/schema/schematest"
 )
 
-// primary is a PostgreSQL server that accepts writes, with a projector that connects to it alone. Its pool is connected to it.
+// primary is a PostgreSQL server that accepts writes, with a projector that connects to it alone. Its pool is
+// connected to it.
 type primary struct {
 	*harness
 	server    *cluster.Cluster
@@ -35,7 +36,8 @@ func (r *replicas) newPrimary(name, natsURL string, server *cluster.Cluster) *pr
 	}
 }
 
-// serverProcesses selects PostgreSQL's processes, the one that starts the others first. The session that asks is left out: it ends.
+// serverProcesses selects PostgreSQL's processes, the one that starts the others first. The session that asks is
+// left out: it ends.
 const serverProcesses = `
 	select pid
 	from (
@@ -44,8 +46,8 @@ const serverProcesses = `
 	) as process
 	order by rank`
 
-// freeze stops the server and the projector until thaw is called, or until the test ends. Their connections stay, and so does the
-// transaction that is open.
+// freeze stops the server and the projector until thaw is called, or until the test ends. Their connections stay,
+// and so does the transaction that is open.
 func (p *primary) freeze() (thaw func()) {
 	p.tb.Helper()
 	thawServer := freezePostgres(p.tb, p.pool)
@@ -56,7 +58,8 @@ func (p *primary) freeze() (thaw func()) {
 	}
 }
 
-// freezePostgres stops a server with all its sessions until thaw is called, or until the test ends. The pool is the superuser's.
+// freezePostgres stops a server with all its sessions until thaw is called, or until the test ends. The pool is the
+// superuser's.
 func freezePostgres(tb testing.TB, pool *pgxpool.Pool) (thaw func()) {
 	tb.Helper()
 	rows, _ := pool.Query(tb.Context(), serverProcesses)
@@ -98,7 +101,8 @@ func atSequencesOf(list, others []position) bool {
 	return slices.EqualFunc(list, others, func(a, b position) bool { return a.Partition == b.Partition && a.Sequence == b.Sequence })
 }
 
-// tables returns the rows of the projection, and the decisions that replays of the stream repeat, without the times at which they were made.
+// tables returns the rows of the projection, and the decisions that replays of the stream repeat, without the times
+// at which they were made.
 func (p *primary) tables() schematest.Tables {
 	p.tb.Helper()
 	tables := schematest.ReadProjection(p.tb, p.server.URL(liveDatabase))
@@ -118,8 +122,8 @@ func (p *primary) tables() schematest.Tables {
 	return tables
 }
 
-// requireEqual waits until both projectors have applied all events of the stream, which stores no more, and stand at equal positions.
-// Their clocks and watermarks, the rows and the decisions must be equal then.
+// requireEqual waits until both projectors have applied all events of the stream, which stores no more, and stand
+// at equal positions. Their clocks and watermarks, the rows and the decisions must be equal then.
 func (p *primary) requireEqual(other *primary) schematest.Tables {
 	p.tb.Helper()
 	p.awaitEvents()
@@ -139,10 +143,11 @@ func (p *primary) requireEqual(other *primary) schematest.Tables {
 	return tables
 }
 
-// A primary is frozen together with its projector, and its last commits do not reach the standby, which is promoted. The new primary's
-// projector applies these messages again. Then the old pair resumes with its connections and its open transactions, and both projectors write
-// to their databases at once. They share the stream and its clock messages and disturb each other in nothing: in the end both databases have
-// the same rows, times, dead letters and clock adjustments.
+// A primary is frozen together with its projector, and its last commits do not reach the standby, which is
+// promoted. The new primary's projector applies these messages again. Then the old pair resumes with its
+// connections and its open transactions, and both projectors write to their databases at once. They share the
+// stream and its clock messages and disturb each other in nothing: in the end both databases have the same rows,
+// times, dead letters and clock adjustments.
 func TestReplicas_TwoPrimaries(t *testing.T) {
 	eventstest.Long(t)
 	t.Parallel()

@@ -104,7 +104,8 @@ func TestPrograms_AreStaticAndSmall(t *testing.T) {
 	}
 }
 
-// The images' programs link no server, no downloader and no test code, and the roots and time zones that their images lack.
+// The images' programs link no server, no downloader and no test code, and the roots and time zones that their
+// images lack.
 func TestPrograms_Links(t *testing.T) {
 	t.Parallel()
 	for _, name := range names() {

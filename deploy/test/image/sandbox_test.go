@@ -59,7 +59,8 @@ func sandbox(t *testing.T, name string) string {
 	return dir
 }
 
-// confined is a command as in a container of the image: the directory is its root, and it is the first process of its namespace.
+// confined is a command as in a container of the image: the directory is its root, and it is the first process of
+// its namespace.
 func confined(t *testing.T, dir, name string, env []string, args ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "/"+name, args...)

@@ -15,7 +15,8 @@ func notPublic() []string {
 	}
 }
 
-// checkInternet checks that webhooks alone reaches public addresses, and that nobody reaches others by an address block.
+// checkInternet checks that webhooks alone reaches public addresses, and that nobody reaches others by an address
+// block.
 func (o *objects) checkInternet() (f faults) {
 	for _, policy := range o.policies {
 		blocks := egressBlocks(policy)

@@ -57,7 +57,8 @@ func (p pod) checkSecurity() (f faults) {
 func is(b *bool) bool                 { return b != nil && *b }
 func equal(p *int64, want int64) bool { return p != nil && *p == want }
 
-// checkResources checks that memory is limited, that Go's limit is nine tenths of it, and that CPU is requested and not limited.
+// checkResources checks that memory is limited, that Go's limit is nine tenths of it, and that CPU is requested and
+// not limited.
 func (p pod) checkResources() (f faults) {
 	for _, c := range p.spec.Containers {
 		limits, requests := c.Resources.Limits, c.Resources.Requests
@@ -315,10 +316,12 @@ func checkPort(what string, pods []pod, port intstr.IntOrString) (f faults) {
 	return f
 }
 
-// afterDrain is what a reader takes at most after the drain, with a margin: 30 s for the requests that still run, 5 s for the audit.
+// afterDrain is what a reader takes at most after the drain, with a margin: 30 s for the requests that still run, 5
+// s for the audit.
 const afterDrain = 40 * time.Second
 
-// checkDrain checks that a pod has the time to drain and to answer what still runs, and that the program listens on the pod's ports.
+// checkDrain checks that a pod has the time to drain and to answer what still runs, and that the program listens on
+// the pod's ports.
 func (o *objects) checkDrain() (f faults) {
 	for name, d := range o.deployments {
 		env, err := o.environment(d.Spec.Template.Spec.Containers[0])

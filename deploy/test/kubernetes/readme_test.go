@@ -37,7 +37,8 @@ func newReadme(t *testing.T) readme {
 	return r
 }
 
-// checkSecrets checks that deploy/kubernetes.md creates each secret that a pod mounts, with each file that its settings name.
+// checkSecrets checks that deploy/kubernetes.md creates each secret that a pod mounts, with each file that its
+// settings name.
 func (r readme) checkSecrets(o *objects) (f faults) {
 	for _, p := range o.pods {
 		for _, c := range p.spec.Containers {

@@ -99,7 +99,8 @@ func (o *objects) addFile(decoder runtime.Decoder, path string) error {
 	return o.add(object)
 }
 
-// checkDuplicates returns an error if a file has a member twice in one object. Kustomize keeps one of the two and says nothing.
+// checkDuplicates returns an error if a file has a member twice in one object. Kustomize keeps one of the two and
+// says nothing.
 func checkDuplicates(root string) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {

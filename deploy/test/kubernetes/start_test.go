@@ -23,8 +23,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Every program accepts its pod's settings, with the secrets that deploy/kubernetes.md makes, and its admin listener serves the paths of the
-// probes. No server can be reached.
+// Every program accepts its pod's settings, with the secrets that deploy/kubernetes.md makes, and its admin
+// listener serves the paths of the probes. No server can be reached.
 func TestPods_Start(t *testing.T) {
 	t.Parallel()
 	secrets := createSecrets(t)
@@ -52,7 +52,8 @@ func TestPods_Start(t *testing.T) {
 	}
 }
 
-// createSecrets runs the commands of deploy/kubernetes.md that make the files of the secrets, with addresses at which no server listens.
+// createSecrets runs the commands of deploy/kubernetes.md that make the files of the secrets, with addresses at
+// which no server listens.
 func createSecrets(t *testing.T) (folder string) {
 	t.Helper()
 	folder = filepath.Join(t.TempDir(), "secrets")

@@ -26,7 +26,8 @@ func topologies() []topology {
 	return list
 }
 
-// TestCapacity measures what a sizing needs, and how servers of a cluster change it. It prints medians and checks no figure.
+// TestCapacity measures what a sizing needs, and how servers of a cluster change it. It prints medians and checks
+// no figure.
 func TestCapacity(t *testing.T) {
 	if !*capacityFlag {
 		t.Skip("run it with -capacity")

@@ -127,8 +127,9 @@ func rounded(d time.Duration) time.Duration { return d.Round(10 * time.Microseco
 // median returns the middle of a list, which is not empty.
 func median[T cmp.Ordered](list []T) T { return slices.Sorted(slices.Values(list))[len(list)/2] }
 
-// paced calls once at a rate per second, from a number of goroutines, until the period has passed or ctx ends. It returns when all calls
-// have returned. If all goroutines are busy, calls are late, and none is left out while the period lasts.
+// paced calls once at a rate per second, from a number of goroutines, until the period has passed or ctx ends. It
+// returns when all calls have returned. If all goroutines are busy, calls are late, and none is left out while the
+// period lasts.
 func paced(ctx context.Context, rate, goroutines int, period time.Duration, once func(n int)) {
 	due := make(chan int, goroutines)
 	var all sync.WaitGroup

@@ -128,8 +128,8 @@ func (i *installation) lastPages(system uuid.UUID) (list []read) {
 	return list
 }
 
-// grow copies the calls and what belongs to them until there are a hundred times as many, each copy eight days earlier than the one
-// before. It copies all columns that it doesn't change, whatever they are.
+// grow copies the calls and what belongs to them until there are a hundred times as many, each copy eight days
+// earlier than the one before. It copies all columns that it doesn't change, whatever they are.
 func (i *installation) grow() {
 	i.Helper()
 	for _, table := range []string{

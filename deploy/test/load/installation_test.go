@@ -42,8 +42,8 @@ jetstream { store_dir: %q, sync_interval: %s }
 `
 )
 
-// installation is NATS, PostgreSQL and a projector as processes, all of which write to disk before they acknowledge, but for NATS with
-// natsSync.
+// installation is NATS, PostgreSQL and a projector as processes, all of which write to disk before they
+// acknowledge, but for NATS with natsSync.
 type installation struct {
 	testing.TB
 	topology
@@ -81,21 +81,23 @@ func usual() topology {
 	return topology{name: "one server of each", nats: 1}
 }
 
-// replayed is the usual topology for measurements of a stream that is published before they begin. Publishing it takes a quarter of the time.
+// replayed is the usual topology for measurements of a stream that is published before they begin. Publishing it
+// takes a quarter of the time.
 func replayed() topology {
 	n := usual()
 	n.natsSync = "1m"
 	return n
 }
 
-// newInstallation starts an installation and publishes a company's events, which the projector has applied when it returns. settings are
-// PostgreSQL's.
+// newInstallation starts an installation and publishes a company's events, which the projector has applied when it
+// returns. settings are PostgreSQL's.
 func newInstallation(tb testing.TB, company *sample.Company, settings map[string]string) *installation {
 	tb.Helper()
 	return startServers(tb, company, settings).project()
 }
 
-// project creates a database, starts a projector, and publishes the company's events, which the projector has applied when it returns.
+// project creates a database, starts a projector, and publishes the company's events, which the projector has
+// applied when it returns.
 func (i *installation) project() *installation {
 	i.Helper()
 	i.newDatabase("callboard")

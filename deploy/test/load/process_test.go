@@ -105,8 +105,8 @@ func readMemory(pid int, name string) (mib int64, ok bool) {
 	return n >> 10, true
 }
 
-// watchMemory returns a function that ends the watch of a process, and returns its maximum of resident memory in MiB. When a child exits, Linux
-// tells the maximum of its parent where that is higher.
+// watchMemory returns a function that ends the watch of a process, and returns its maximum of resident memory in
+// MiB. When a child exits, Linux tells the maximum of its parent where that is higher.
 func watchMemory(pid int) (end func() int64) {
 	const interval = 20 * time.Millisecond
 	ended, highest := make(chan struct{}), make(chan int64)

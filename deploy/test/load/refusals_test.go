@@ -21,8 +21,9 @@ func smallCompany() *sample.Company {
 // unlimited is an allowance that no load test uses up.
 const unlimited = "100000000"
 
-// No key that stays below its budgets is refused, however busy the machine is: two readers, 64 connections, 400 keys, and four processes
-// that use all processors. Every key makes at most 110 requests for reports and 450 for lists.
+// No key that stays below its budgets is refused, however busy the machine is: two readers, 64 connections, 400
+// keys, and four processes that use all processors. Every key makes at most 110 requests for reports and 450 for
+// lists.
 func TestLoad_NoFalseRefusal(t *testing.T) {
 	needLoad(t)
 	const connections, keys, reports, lists = 64, 400, 110, 450

@@ -20,8 +20,9 @@ func tablesOfCalls() []string {
 	return []string{"call_log", "extension_entry", "transcript", "transcript_text", "recording", "analysis", "voicemail"}
 }
 
-// upsertBare empties the tables of calls and writes the same rows back, and returns how long the writing took: one INSERT .. SELECT unnest
-// .. ON CONFLICT a transaction. PostgreSQL made the arrays, so the time has no encoding in it.
+// upsertBare empties the tables of calls and writes the same rows back, and returns how long the writing took: one
+// INSERT .. SELECT unnest .. ON CONFLICT a transaction. PostgreSQL made the arrays, so the time has no encoding in
+// it.
 func (i *installation) upsertBare() (took time.Duration) {
 	i.Helper()
 	err := i.pool.AcquireFunc(i.Context(), func(conn *pgxpool.Conn) error {

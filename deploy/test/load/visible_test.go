@@ -42,8 +42,8 @@ func (u *unseen) seen(sequence uint64, now time.Time) (left int) {
 	return len(u.published)
 }
 
-// publishToVisible publishes events of another company with one phone system, and returns how long after its publication each one was
-// visible to a new statement, to the millisecond.
+// publishToVisible publishes events of another company with one phone system, and returns how long after its
+// publication each one was visible to a new statement, to the millisecond.
 func (i *installation) publishToVisible(seed uint64) []time.Duration {
 	i.Helper()
 	company := sample.New(sample.Config{Seed: seed, Systems: 1, Calls: int(durationFlag.Seconds()+1) * eventsPerSecond})

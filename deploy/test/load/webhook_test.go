@@ -21,8 +21,8 @@ const (
 	hooksEndpoints = 16
 )
 
-// TestWebhooks measures how soon webhooks arrive, how many senders send a second, and what notices cost the projector. It prints medians and
-// checks no figure.
+// TestWebhooks measures how soon webhooks arrive, how many senders send a second, and what notices cost the
+// projector. It prints medians and checks no figure.
 func TestWebhooks(t *testing.T) {
 	if !*webhooksFlag {
 		t.Skip("run it with -webhooks")
@@ -41,8 +41,8 @@ func startHooks(t *testing.T, endpoints int, behaviour func(n int) string) *hook
 	return newHooks(i, endpoints, behaviour)
 }
 
-// hookLatency returns a test that ends calls at a constant rate, and measures from the acknowledgement of each to its request. bad is the
-// number of endpoints that hang, and the number of endpoints that refuse.
+// hookLatency returns a test that ends calls at a constant rate, and measures from the acknowledgement of each to
+// its request. bad is the number of endpoints that hang, and the number of endpoints that refuse.
 func hookLatency(endpoints, bad int) func(*testing.T) {
 	return func(t *testing.T) {
 		h := startHooks(t, endpoints, func(n int) string {

@@ -24,7 +24,8 @@ const readerMemory = 512
 // heavyRows is the number of rows of the largest page with transcripts.
 const heavyRows = 25
 
-// heavyPage gives calls of a phone system large transcripts and returns the path of the page that has them: nearly 5.5 MB.
+// heavyPage gives calls of a phone system large transcripts and returns the path of the page that has them: nearly
+// 5.5 MB.
 func (i *installation) heavyPage(system uuid.UUID) string {
 	i.Helper()
 	from := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -63,7 +63,8 @@ func needWrk(tb testing.TB) {
 	}
 }
 
-// measure requests pages over a number of connections for a time. The test fails if an answer has another status than 200.
+// measure requests pages over a number of connections for a time. The test fails if an answer has another status
+// than 200.
 func (i *installation) measure(g target, requests string, connections int, d time.Duration) measurement {
 	i.Helper()
 	pids := map[string]int{"server": g.server.PID(), "PostgreSQL": i.postmaster, "NATS": i.nats.PID(), "projector": i.projector.PID()}

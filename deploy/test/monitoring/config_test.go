@@ -19,7 +19,8 @@ func readYAML(tb testing.TB, path string, into any) {
 	}
 }
 
-// Every job that a rule or a panel names is scraped, and every job finds its targets under the name of a service of docker-compose.yml.
+// Every job that a rule or a panel names is scraped, and every job finds its targets under the name of a service of
+// docker-compose.yml.
 func TestConfig_Jobs(t *testing.T) {
 	t.Parallel()
 	var config struct {

@@ -11,7 +11,8 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// exporters are the programs of others whose metrics are used, by the prefix of their names. deploy/monitoring.md names each.
+// exporters are the programs of others whose metrics are used, by the prefix of their names. deploy/monitoring.md
+// names each.
 func exporters() map[string]string {
 	return map[string]string{"node_": "node_exporter", "probe_": "blackbox_exporter", "haproxy_": "HAProxy", "up": "Prometheus"}
 }
@@ -50,8 +51,8 @@ func expressions(tb testing.TB) map[string]string {
 	return all
 }
 
-// Every metric in a rule, on a dashboard or on an operators' page is exported by a real program, recorded by a rule, or another
-// exporter's.
+// Every metric in a rule, on a dashboard or on an operators' page is exported by a real program, recorded by a
+// rule, or another exporter's.
 func TestMetrics_Exist(t *testing.T) {
 	t.Parallel()
 	used := make(map[string]string)

@@ -94,7 +94,8 @@ func TestAlerts_Annotations(t *testing.T) {
 	}
 }
 
-// Every alert has a section in runbooks.md, which says what it means, how to see it and what to do. Every section is of an alert.
+// Every alert has a section in runbooks.md, which says what it means, how to see it and what to do. Every section
+// is of an alert.
 func TestAlerts_Runbooks(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "deploy/runbooks.md"))

@@ -35,7 +35,8 @@ func others() []string {
 	return []string{"curl", "df", "docker", "echo", "export", "jq", "kubectl", "make", "nats", "nats-server", "openssl", "pg_basebackup", "psql", "sed"}
 }
 
-// commandsOf are the commands of callboard in a text, without its name. Programs that are neither callboard nor known are unknown.
+// commandsOf are the commands of callboard in a text, without its name. Programs that are neither callboard nor
+// known are unknown.
 func commandsOf(text string) (commands, unknown []string) {
 	for _, match := range inline.FindAllStringSubmatch(text, -1) {
 		commands = append(commands, match[1])
@@ -103,8 +104,8 @@ func TestPages_Commands(t *testing.T) {
 	}
 }
 
-// nameOf is the name of a command, of one word or two; empty: callboard's help has no such command. A word with which the names of several
-// commands begin, such as keys, counts as a command when it stands alone.
+// nameOf is the name of a command, of one word or two; empty: callboard's help has no such command. A word with
+// which the names of several commands begin, such as keys, counts as a command when it stands alone.
 func nameOf(command, help string) string {
 	var words []string
 	for _, field := range strings.Fields(command) {

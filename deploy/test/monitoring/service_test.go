@@ -137,8 +137,8 @@ func addMetrics(ctx context.Context, names map[string]bool, adminURL string) err
 	return nil
 }
 
-// liveMetrics returns the names of the metrics that the programs export: after a request, an event, a dead letter, a webhook that could not be
-// delivered, and in the end with all partitions stopped.
+// liveMetrics returns the names of the metrics that the programs export: after a request, an event, a dead letter,
+// a webhook that could not be delivered, and in the end with all partitions stopped.
 func liveMetrics(t *testing.T) map[string]bool {
 	t.Helper()
 	s := startService(t)

@@ -14,7 +14,8 @@ import (
 	"callboard/readapi/access"
 )
 
-// TestContract publishes the events of a small phone company, and compares the answers of all 24 operations with what the contract says.
+// TestContract publishes the events of a small phone company, and compares the answers of all 24 operations with
+// what the contract says.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -39,7 +40,8 @@ func (f *fixture) checkOperations() {
 	}
 }
 
-// checkAnswers compares lists and details with the published states: of each resource, a row with all values and one with few.
+// checkAnswers compares lists and details with the published states: of each resource, a row with all values and
+// one with few.
 func (f *fixture) checkAnswers() {
 	for path, rows := range f.lists() {
 		f.expectJSON(f.key, f.harbourPath(path), "data", rows)

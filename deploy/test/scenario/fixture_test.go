@@ -11,7 +11,8 @@ import (
 	"callboard/readapi/access"
 )
 
-// fixture is a harness with the data of a small phone company. Rules read it; rules that change data do so in an [ownSystem].
+// fixture is a harness with the data of a small phone company. Rules read it; rules that change data do so in an
+// [ownSystem].
 type fixture struct {
 	*harness
 

@@ -69,8 +69,8 @@ func (f *isolationFixture) grantedKeys() []credential {
 	}
 }
 
-// targets returns the targets of an operation that the credential requests. A key without one scope differs from the organization's
-// key in that scope's operations only, so one target is enough for the others.
+// targets returns the targets of an operation that the credential requests. A key without one scope differs from
+// the organization's key in that scope's operations only, so one target is enough for the others.
 func (c credential) targets(o operation) []target {
 	if lacks := len(c.scopes) == len(access.Scopes())-1; lacks && c.unlocks(o) {
 		return targets(o)[:1]
@@ -152,7 +152,8 @@ type target struct {
 	ofVoicemail    bool // the recording is a voicemail's
 }
 
-// targets returns the targets of an operation: the objects of every tenant, in its own phone system and in the granted one.
+// targets returns the targets of an operation: the objects of every tenant, in its own phone system and in the
+// granted one.
 func targets(o operation) []target {
 	variables := pathVariable.FindAllString(o.path, -1)
 	switch len(variables) {
@@ -240,7 +241,8 @@ func (c credential) unlocks(o operation) bool {
 	return o.scope == "" || slices.Contains(c.scopes, o.scope)
 }
 
-// sees reports whether the key reads a covered phone system's rows. A narrowed key reads the call that its extension answered.
+// sees reports whether the key reads a covered phone system's rows. A narrowed key reads the call that its
+// extension answered.
 func (c credential) sees(o operation, p target) bool {
 	return !c.narrowed || o.scope != "calls:read" || p.system == tenantOwn
 }

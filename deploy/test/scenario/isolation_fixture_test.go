@@ -32,8 +32,8 @@ func tenantKinds() []tenantKind {
 	return []tenantKind{tenantOwn, tenantSameGroup, tenantSameOrganization, tenantChildOrganization, tenantOtherOrganization, tenantUnannounced, tenantDeleted, tenantUnknown, malformedID}
 }
 
-// isolationFixture has phone systems whose data differ in a mark only. The mark is in every identifier and name, so an answer shows
-// whose data it has.
+// isolationFixture has phone systems whose data differ in a mark only. The mark is in every identifier and name, so
+// an answer shows whose data it has.
 type isolationFixture struct {
 	*fixture
 	tenants                       map[tenantKind]tenant
@@ -99,8 +99,9 @@ func (t tenant) system() uuid.UUID { return t.id(0) }
 // referenced returns the tenant to which this tenant's call refers.
 func (t tenant) referenced() tenant { return 1 + t%7 }
 
-// withoutReferences returns a text without the references of this tenant's call to another tenant. They have the ids that were published and
-// names that follow from these ids alone. With the other tenant's names, they stay in the text.
+// withoutReferences returns a text without the references of this tenant's call to another tenant. They have the
+// ids that were published and names that follow from these ids alone. With the other tenant's names, they stay in
+// the text.
 func (t tenant) withoutReferences(text string) string {
 	named := func(object int, kind string) string {
 		return fmt.Sprintf(`{"id":%q,"name":"%s %s"`, t.referenced().id(object), kind, t.referenced().mark())

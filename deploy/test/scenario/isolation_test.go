@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// TestIsolation requests every operation with every kind of credential, for the objects of every tenant. The outcome is what the
-// contract says, answers have rows of one phone system only, and refusals with the same outcome are equal whatever they refuse.
+// TestIsolation requests every operation with every kind of credential, for the objects of every tenant. The
+// outcome is what the contract says, answers have rows of one phone system only, and refusals with the same outcome
+// are equal whatever they refuse.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	f := newIsolationFixture(t)
@@ -58,8 +59,8 @@ func (f *isolationFixture) requestAll(c credential, refusals *refusalLog) (reque
 	return requests
 }
 
-// request requests a path with a credential. Each request that is to be refused comes from another network, because only some unknown keys
-// per second are looked up for a network.
+// request requests a path with a credential. Each request that is to be refused comes from another network, because
+// only some unknown keys per second are looked up for a network.
 func (f *isolationFixture) request(c credential, path string) answer {
 	f.Helper()
 	header := c.header()
@@ -159,8 +160,8 @@ func (l *refusalLog) add(tb testing.TB, outcome, name string, a answer) {
 	}
 }
 
-// comparable returns the bytes of an answer without what every answer has of its own. That a budget applied is compared, except for
-// 403: a voicemail's audio is refused after the budget, all else before it.
+// comparable returns the bytes of an answer without what every answer has of its own. That a budget applied is
+// compared, except for 403: a voicemail's audio is refused after the budget, all else before it.
 func (a answer) comparable() string {
 	header := a.header.Clone()
 	for _, name := range []string{"Date", "X-Request-Id", "Ratelimit-Policy"} {

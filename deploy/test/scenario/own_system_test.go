@@ -98,8 +98,8 @@ func (o *ownSystem) voicemail(id uuid.UUID) []events.Event {
 	}), events.Changed(audio), events.Changed(text)}
 }
 
-// publishReferences gives the call an extension at both ends, a call group, and an analysis with a representative and codes. Their
-// identifiers are the call's.
+// publishReferences gives the call an extension at both ends, a call group, and an analysis with a representative
+// and codes. Their identifiers are the call's.
 func (o *ownSystem) publishReferences() {
 	o.Helper()
 	o.apply(o.extension("Front"), o.callGroup("Sales"), o.representative("Ana"), o.classification("category", "fresh", "New"),

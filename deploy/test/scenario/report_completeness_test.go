@@ -20,8 +20,8 @@ import (
 	"callboard/readapi/access"
 )
 
-// While calls are published and changed, and the projector is stopped and started, consumers read one window after another up to the
-// present. Together, the finished windows have every row in its latest version.
+// While calls are published and changed, and the projector is stopped and started, consumers read one window after
+// another up to the present. Together, the finished windows have every row in its latest version.
 func TestReports_FinishedWindowsAreComplete(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -118,8 +118,8 @@ func (d *reportRun) writeBatch(ctx context.Context) error {
 	return d.publish(ctx, 1+rand.IntN(2), time.Now())
 }
 
-// publish publishes calls that were created before an instant, in random order, and changes of some calls. The caller holds
-// publishing.
+// publish publishes calls that were created before an instant, in random order, and changes of some calls. The
+// caller holds publishing.
 func (d *reportRun) publish(ctx context.Context, arrivals int, before time.Time) error {
 	var batch []events.Event
 	for range arrivals {
@@ -137,7 +137,8 @@ func (d *reportRun) publish(ctx context.Context, arrivals int, before time.Time)
 	return d.Publisher.Publish(ctx, batch...)
 }
 
-// interrupt stops the projector until every consumer has read two provisional pages, and starts it until each has finished a window.
+// interrupt stops the projector until every consumer has read two provisional pages, and starts it until each has
+// finished a window.
 func (d *reportRun) interrupt(ctx context.Context, consumers []*consumer) error {
 	defer d.advance(func() { d.over = true })
 	stop := d.stopProjector
@@ -156,7 +157,8 @@ func (d *reportRun) interrupt(ctx context.Context, consumers []*consumer) error 
 	return nil
 }
 
-// stopBetweenCalls stops the projector between calls of one window: some are applied, and others with an earlier createdAt are not.
+// stopBetweenCalls stops the projector between calls of one window: some are applied, and others with an earlier
+// createdAt are not.
 func (d *reportRun) stopBetweenCalls(ctx context.Context, stop func()) error {
 	d.publishing.Lock()
 	defer d.publishing.Unlock()
@@ -171,8 +173,8 @@ func (d *reportRun) stopBetweenCalls(ctx context.Context, stop func()) error {
 	return d.publish(ctx, 50, now)
 }
 
-// awaitApplied waits until the projector has applied everything that is in the stream. Unlike [projectortest.Harness.WaitUntilCaughtUp],
-// it may be called from any goroutine.
+// awaitApplied waits until the projector has applied everything that is in the stream. Unlike
+// [projectortest.Harness.WaitUntilCaughtUp], it may be called from any goroutine.
 func (d *reportRun) awaitApplied(ctx context.Context) error {
 	info, err := d.Stream.Info(ctx)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"callboard/projector/rebuild"
 )
 
-// A customer copies what is served wrong. When a rebuild or a repair has corrected it, windows by updatedAt lead to the same copy as reading
-// everything from the beginning.
+// A customer copies what is served wrong. When a rebuild or a repair has corrected it, windows by updatedAt lead to
+// the same copy as reading everything from the beginning.
 func TestReports_CopyAfterCorrection(t *testing.T) {
 	t.Parallel()
 	for name, correct := range map[string]func(context.Context, rebuild.Config, uuid.UUID) error{

@@ -8,8 +8,8 @@ import (
 	"callboard/events"
 )
 
-// While a call's transcript and recording arrive, change and go, its detail, its report row and the signed URL agree. projector/fold decides
-// what is shown, readapi how: the steps here are an example of each state.
+// While a call's transcript and recording arrive, change and go, its detail, its report row and the signed URL
+// agree. projector/fold decides what is shown, readapi how: the steps here are an example of each state.
 func TestCall_States(t *testing.T) {
 	t.Parallel()
 	o := newFixture(t).ownSystem()
@@ -40,8 +40,8 @@ func TestCall_States(t *testing.T) {
 	}
 }
 
-// A voicemail shows its own transcript and audio, which its call does not have. Deleted rows are absent from lists, details, reports and
-// dimensions.
+// A voicemail shows its own transcript and audio, which its call does not have. Deleted rows are absent from lists,
+// details, reports and dimensions.
 func TestCall_Deleted(t *testing.T) {
 	t.Parallel()
 	o, message := newFixture(t).ownSystem(), uuid.New()

@@ -36,7 +36,8 @@ import (
 // requestTimeout is longer than a busy machine needs: a request that is repeated would be counted twice.
 const requestTimeout = 3 * time.Minute
 
-// follower is the receiver of an endpoint. It makes the follow-up fetches of the contract in the instant of each request.
+// follower is the receiver of an endpoint. It makes the follow-up fetches of the contract in the instant of each
+// request.
 type follower struct {
 	*harness
 	key      access.Key
@@ -49,7 +50,8 @@ type follower struct {
 	errs []string
 }
 
-// startFollower registers an endpoint of a phone system, and starts its receiver and a sender. A sender without a gate sends at once.
+// startFollower registers an endpoint of a phone system, and starts its receiver and a sender. A sender without a
+// gate sends at once.
 func (h *harness) startFollower(system uuid.UUID, gate *sender.Gate) *follower {
 	h.Helper()
 	f := &follower{harness: h, key: h.systemKey(system), got: map[string]int{}}
@@ -184,8 +186,8 @@ func (f *follower) fetch(address string, header http.Header) (*http.Response, er
 	return f.api.Client().Do(request)
 }
 
-// followCalls publishes calls with all that becomes fetchable of them. Every fetch that an event asks for succeeds at once, and each event
-// is sent once.
+// followCalls publishes calls with all that becomes fetchable of them. Every fetch that an event asks for succeeds
+// at once, and each event is sent once.
 func followCalls(h *harness, gate *sender.Gate, calls int) {
 	h.Helper()
 	system := uuid.New()
@@ -217,7 +219,8 @@ func followCalls(h *harness, gate *sender.Gate, calls int) {
 	}
 }
 
-// wholeCall returns the events of a call with a recording, a transcript and an analysis, and of a voicemail with a transcript.
+// wholeCall returns the events of a call with a recording, a transcript and an analysis, and of a voicemail with a
+// transcript.
 func wholeCall(system uuid.UUID, n int) []events.Event {
 	id, message := uuid.New(), uuid.New()
 	c := call(system, id, 1)

@@ -104,8 +104,8 @@ func Call[P, R any](p *Page, command cdp.Command[P, R], parameters P) R {
 	return result
 }
 
-// RequireNoErrors leaves the page and fails the test unless the browser's console is empty, there were at least this many requests, and all
-// of them went to the server. It forgets what it has checked.
+// RequireNoErrors leaves the page and fails the test unless the browser's console is empty, there were at least
+// this many requests, and all of them went to the server. It forgets what it has checked.
 func (p *Page) RequireNoErrors(server string, requests int) {
 	p.Helper()
 	p.Do(chromedp.Navigate("about:blank")) // a page that stays open can make a request after the check

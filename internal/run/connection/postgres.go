@@ -216,9 +216,9 @@ func KeepAlive() map[string]string {
 	return map[string]string{"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3"}
 }
 
-// ReaderSettings returns the settings of a reader's sessions. A plan must not depend on what the planner knows about the
-// tables: it would prefer a bitmap scan and a sort to the index that has a page in order. A scan that can't be avoided
-// costs so much under enable_seqscan = off that it would be compiled.
+// ReaderSettings returns the settings of a reader's sessions. A plan must not depend on what the planner knows
+// about the tables: it would prefer a bitmap scan and a sort to the index that has a page in order. A scan that
+// can't be avoided costs so much under enable_seqscan = off that it would be compiled.
 func ReaderSettings() map[string]string {
 	return map[string]string{
 		"plan_cache_mode":   "force_generic_plan",

@@ -110,8 +110,8 @@ func NewPostgresURL(text string) (URL, error) {
 	return URL{Secret: Secret{&text, "postgres://" + host + "/" + database}}, nil
 }
 
-// Secret is text that does not print: something else is shown. The text is behind a pointer: for a Secret in an unexported field fmt can't call
-// the methods and prints the address.
+// Secret is text that does not print: something else is shown. The text is behind a pointer: for a Secret in an
+// unexported field fmt can't call the methods and prints the address.
 type Secret struct {
 	text  *string
 	shown string // instead of the text

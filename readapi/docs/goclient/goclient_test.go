@@ -1,4 +1,5 @@
-// Package goclient tests that oapi-codegen generates a Go client from the OpenAPI description, and that the client compiles.
+// Package goclient tests that oapi-codegen generates a Go client from the OpenAPI description, and that the client
+// compiles.
 package goclient
 
 import (

@@ -1,4 +1,5 @@
-// Command receiver receives webhooks: it verifies each request, stores its event once, and answers. A worker reads what is stored.
+// Command receiver receives webhooks: it verifies each request, stores its event once, and answers. A worker reads
+// what is stored.
 package main
 
 import (
@@ -46,7 +47,8 @@ func decodeKeys(secrets []string) ([][]byte, error) {
 	return keys, nil
 }
 
-// verify returns an error unless one of the secrets signed the request, at most five minutes from now. body is the body as received.
+// verify returns an error unless one of the secrets signed the request, at most five minutes from now. body is the
+// body as received.
 func verify(secrets []string, header http.Header, body []byte, now time.Time) error {
 	keys, err := decodeKeys(secrets)
 	if err != nil {

@@ -99,7 +99,8 @@ func TestVerify_OtherLanguages(t *testing.T) {
 	}
 }
 
-// Each receiver stores an event once, with its bytes, and refuses what is not signed. Without a secret, it does not start.
+// Each receiver stores an event once, with its bytes, and refuses what is not signed. Without a secret, it does not
+// start.
 func TestReceivers(t *testing.T) {
 	t.Parallel()
 	for name, receiver := range map[string]func(*testing.T) []string{
