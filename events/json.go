@@ -62,7 +62,7 @@ type document struct {
 	scanner scanner
 }
 
-// maxKept is the number of members for which a document keeps its memory.
+// maxKept is the number of members, and of bytes of a text, for which a document keeps its memory.
 const maxKept = 10_000
 
 // object parses data as an object, which is valid until the document is used again. It returns nil and adds a
@@ -90,7 +90,7 @@ func (d *document) object(data []byte, p *problems) *object {
 
 // forget drops the references to the last message.
 func (d *document) forget() {
-	if cap(d.scanner.members) > maxKept {
+	if max(cap(d.scanner.members), cap(d.scanner.unquoted)) > maxKept {
 		*d = document{}
 	}
 	clear(d.scanner.members)

@@ -24,6 +24,8 @@ type scanner struct {
 	members []member
 	open    []container // around the next value
 	name    string      // of the next value
+
+	unquoted []byte // memory
 }
 
 // container is an object or an array that has begun.
@@ -81,8 +83,8 @@ func (s *scanner) scalar(v value, raw jsontext.Value) error {
 	case v.kind == '0':
 		v.text = s.text[end-len(raw) : end]
 	case v.kind == '"' && slices.Contains(raw, '\\'):
-		text, _ := jsontext.AppendUnquote(nil, raw) // what was read is valid
-		v.text = string(text)
+		s.unquoted, _ = jsontext.AppendUnquote(s.unquoted[:0], raw) // what was read is valid
+		v.text = string(s.unquoted)
 	case v.kind == '"':
 		v.text = s.text[end-len(raw)+1 : end-1]
 	}

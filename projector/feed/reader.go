@@ -79,11 +79,12 @@ type Reader struct {
 // or one of the consumer.
 func (r Reader) Run(ctx context.Context) error {
 	r.reconnects = r.Conn.Stats().Reconnects
-	consumer, err := r.createConsumer(ctx)
+	consumer := ConsumerPrefix + uuid.NewString()
+	defer r.deleteConsumer(consumer) // also where ctx has ended before the server said that it exists
+	stream, err := r.createConsumer(ctx, consumer)
 	if err != nil {
 		return fmt.Errorf("consumer: %w", err)
 	}
-	defer r.deleteConsumer(consumer)
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -102,14 +103,15 @@ func (r Reader) Run(ctx context.Context) error {
 	if err := subscription.SetPendingLimits(-1, -1); err != nil { // requests limit what comes
 		return fmt.Errorf("consumer: %w", err)
 	}
-	return r.pull(ctx, consumer, inbox)
+	return r.pull(ctx, jetstream.DefaultAPIPrefix+"CONSUMER.MSG.NEXT."+stream+"."+consumer, inbox)
 }
 
-func (r *Reader) createConsumer(ctx context.Context) (*jetstream.ConsumerInfo, error) {
+// createConsumer creates the consumer, and returns the name of its stream.
+func (r *Reader) createConsumer(ctx context.Context, name string) (stream string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	consumer, err := r.Stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		Name:              ConsumerPrefix + uuid.NewString(),
+		Name:              name,
 		FilterSubjects:    r.Filters,
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       r.After + 1,
@@ -118,23 +120,23 @@ func (r *Reader) createConsumer(ctx context.Context) (*jetstream.ConsumerInfo, e
 		InactiveThreshold: expiry,
 	})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return consumer.CachedInfo(), nil
+	return consumer.CachedInfo().Stream, nil
 }
 
-func (r *Reader) deleteConsumer(consumer *jetstream.ConsumerInfo) {
+func (r *Reader) deleteConsumer(name string) {
 	if !r.Conn.IsConnected() {
 		return
 	}
 	// The context of the reader's user may have ended.
 	ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout)
 	defer cancel()
-	_ = r.Stream.DeleteConsumer(ctx, consumer.Name)
+	_ = r.Stream.DeleteConsumer(ctx, name)
 }
 
-// pull requests messages again and again.
-func (r *Reader) pull(ctx context.Context, consumer *jetstream.ConsumerInfo, inbox string) error {
+// pull requests messages by a subject again and again.
+func (r *Reader) pull(ctx context.Context, subject, inbox string) error {
 	// A message that is larger than a request would never be delivered.
 	limit := max(pullBytes, int(r.Conn.MaxPayload())+pullOverhead)
 	request, err := json.Marshal(map[string]any{
@@ -146,7 +148,6 @@ func (r *Reader) pull(ctx context.Context, consumer *jetstream.ConsumerInfo, inb
 
 	look := time.NewTicker(lookInterval)
 	defer look.Stop()
-	subject := jetstream.DefaultAPIPrefix + "CONSUMER.MSG.NEXT." + consumer.Stream + "." + consumer.Name
 	for number := 1; ; number++ {
 		reply := inbox + strconv.Itoa(number)
 		r.heard = time.Now()
