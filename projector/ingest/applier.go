@@ -61,6 +61,8 @@ func (a *Applier) bisect(ctx context.Context, items []Decoded, now events.Time) 
 	if err == nil || !store.IsRefused(err) {
 		return err
 	}
+
+	// The item at fault is alone. It is a dead letter from then on, also if PostgreSQL refuses that for another reason.
 	if len(items) == 1 {
 		if !store.IsDataError(err) || items[0].Reason != "" {
 			return err
@@ -68,6 +70,7 @@ func (a *Applier) bisect(ctx context.Context, items []Decoded, now events.Time) 
 		items[0].Reason = store.DataErrorReason(err)
 		return a.try(ctx, items, now)
 	}
+
 	half := len(items) / 2
 	if err := a.bisect(ctx, items[:half], now); err != nil {
 		return err
