@@ -94,7 +94,9 @@ func TestRollback_KeepsOpenDeadLetter(t *testing.T) {
 	t.Parallel()
 	h := newRefusedCallHarness(t)
 	want := h.Database.Projection(t)
-	h.rollback()
+	if result := h.rollback(); len(result.Comparison.Unreadable) > 0 {
+		t.Errorf("unreadable = %+v, want none: it was a dead letter before", result.Comparison.Unreadable)
+	}
 	h.RequireEqualTables("rolled back", want)
 	h.requireOpenDeadLetters(1)
 	h.RetryDeadLetters()
