@@ -115,7 +115,7 @@ func (p *Proxy) forward(to io.WriteCloser, from io.Reader, replies bool) {
 	for {
 		n, err := from.Read(buffer)
 		p.forwarding.RLock()
-		if err == nil && !(replies && p.losingReplies.Load()) {
+		if err == nil && (!replies || !p.losingReplies.Load()) {
 			_, err = to.Write(buffer[:n])
 		}
 		p.forwarding.RUnlock()

@@ -83,17 +83,19 @@ func matching(pattern, detail string) parser {
 func within[T cmp.Ordered](noun string, parse func(text string) (T, error)) parser {
 	return func(text string, tag *kong.Tag) (any, error) {
 		value, err := parse(text)
-		least, noLeast := parse(tag.Get("min"))
-		most, noMost := parse(tag.Get("max"))
-		if err == nil && (noLeast != nil || value >= least) && (noMost != nil || value <= most) {
+		least, leastErr := parse(tag.Get("min"))
+		most, mostErr := parse(tag.Get("max"))
+		hasLeast, hasMost := leastErr == nil, mostErr == nil
+		outside := hasLeast && value < least || hasMost && value > most
+		if err == nil && !outside {
 			return value, nil
 		}
 
 		detail := "is not a " + noun
-		if noLeast == nil {
+		if hasLeast {
 			detail += " from " + tag.Get("min")
 		}
-		if noMost == nil {
+		if hasMost {
 			detail += " to " + tag.Get("max")
 		}
 		return nil, fmt.Errorf("%s: write for example %s", detail, cmp.Or(tag.Get("example"), tag.Default, tag.PlaceHolder))
