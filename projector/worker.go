@@ -68,10 +68,8 @@ func (w *worker) run(ctx context.Context, s *supervisor) error {
 func (w *worker) loop(ctx context.Context) error {
 	var next batch // that was read while another one was committed
 	for {
-		if len(next.decoded) == 0 {
-			if err := w.await(ctx); err != nil || ctx.Err() != nil {
-				return err
-			}
+		if err := w.await(ctx, len(next.decoded) > 0); err != nil || ctx.Err() != nil {
+			return err
 		}
 
 		// The messages of partitions that wait are not decoded yet, which takes less memory.
@@ -92,8 +90,14 @@ func (w *worker) loop(ctx context.Context) error {
 	}
 }
 
-// await waits until there may be messages. It returns nil if ctx ends before.
-func (w *worker) await(ctx context.Context) error {
+// await waits until there may be messages, unless some have been read. It returns nil if ctx ends before.
+func (w *worker) await(ctx context.Context, haveRead bool) error {
+	ready := w.feed.Ready
+	if haveRead {
+		now := make(chan struct{})
+		close(now)
+		ready = now
+	}
 	select {
 	case <-ctx.Done():
 		return nil
@@ -101,7 +105,7 @@ func (w *worker) await(ctx context.Context) error {
 		return err
 	case err := <-w.failed:
 		return err
-	case <-w.feed.Ready:
+	case <-ready:
 		return nil
 	}
 }

@@ -87,7 +87,7 @@ func (d *devDirectory) clear() error {
 	return errors.Join(errs...)
 }
 
-// readSecrets reads the secrets, and makes those that are missing: 32 random bytes in base64 each.
+// readSecrets reads the secrets, and makes the missing ones: 32 random bytes in base64 each.
 func (d *devDirectory) readSecrets() error {
 	for _, name := range devSecrets() {
 		text, err := os.ReadFile(d.path(name))

@@ -88,7 +88,7 @@ func (c *secretsCreateCommand) files() (files []secretFile) {
 	return files
 }
 
-// create creates the files that are missing, and changes none. It refuses to make a password anew that an
+// create creates the files that are missing, and changes none. It refuses to replace a password that an
 // existing file has.
 func (c *secretsCreateCommand) create() (secretsResult, error) {
 	if err := c.check(); err != nil {
