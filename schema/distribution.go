@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -23,17 +22,12 @@ import (
 // ErrNotDistributable is a database whose projection can't be distributed.
 var ErrNotDistributable = errors.New("the projection can't be distributed")
 
-const recordShardsSQL = `
-	insert into control.distribution (shards)
-	select coalesce(nullif($1, 0), g.partitions, $2)
-	from projection.generation g
-	on conflict (one) do update
-	set shards = excluded.shards
-	returning shards`
-
 // Distribute distributes every generation from now on over that many shards; 0: as many as the stream of the live
 // generation has partitions, or defaultShards before there is a stream. An empty projection is distributed at once.
 // One with rows stays where it is: rebuild is true, and the next rebuild replaces it.
+//
+// The database remembers the decision in Citus' own terms: control.stream has copies on the nodes, and the setting
+// citus.shard_count is the number of shards.
 func Distribute(ctx context.Context, url string, shards, defaultShards int) (rebuild bool, err error) {
 	config, err := parseForMaintenance(url)
 	if err != nil {
@@ -69,19 +63,29 @@ func Distribute(ctx context.Context, url string, shards, defaultShards int) (reb
 	return rebuild, err
 }
 
-// prepareNodes records the number of shards, which it returns, and gives the nodes what statements need there.
+// prepareNodes sets the number of shards, which it returns, and gives the nodes what statements need there.
 func prepareNodes(ctx context.Context, tx pgx.Tx, shards, defaultShards int) (int, error) {
 	if err := checkNodes(ctx, tx); err != nil {
 		return 0, err
 	}
-	if err := tx.QueryRow(ctx, recordShardsSQL, shards, defaultShards).Scan(&shards); err != nil {
+	const shardsSQL = "select coalesce(nullif($1, 0), partitions, $2) from projection.generation"
+	if err := tx.QueryRow(ctx, shardsSQL, shards, defaultShards).Scan(&shards); err != nil {
 		return 0, fmt.Errorf("distribution: %w", err)
+	}
+	err := execute(ctx, tx, []string{
+		fmt.Sprintf("alter database %s set citus.shard_count = %d", databaseOf(tx), shards),
+		fmt.Sprintf("set local citus.shard_count = %d", shards),
+	})
+	if err != nil {
+		return 0, err
 	}
 	if err := distributeStreams(ctx, tx); err != nil {
 		return 0, err
 	}
 	return shards, planOnNodes(ctx, tx)
 }
+
+func databaseOf(tx pgx.Tx) string { return pgx.Identifier{tx.Conn().Config().Database}.Sanitize() }
 
 // checkNodes returns [ErrNotDistributable] where no node takes shards.
 func checkNodes(ctx context.Context, tx pgx.Tx) error {
@@ -105,13 +109,8 @@ func checkNodes(ctx context.Context, tx pgx.Tx) error {
 
 // distributeStreams gives each node a copy of what is known of the streams. Commits read it, and none writes it.
 func distributeStreams(ctx context.Context, tx pgx.Tx) error {
-	var done bool
-	const doneSQL = "select exists (select from pg_dist_partition where logicalrelid = 'control.stream'::regclass)"
-	if err := tx.QueryRow(ctx, doneSQL).Scan(&done); err != nil {
-		return fmt.Errorf("distribution: %w", err)
-	}
-	if done {
-		return nil
+	if done, err := isCopied(ctx, tx, "control.stream"); err != nil || done {
+		return err
 	}
 	return execute(ctx, tx, []string{
 		"select create_reference_table('control.stream')",
@@ -124,21 +123,20 @@ func distributeStreams(ctx context.Context, tx pgx.Tx) error {
 // planOnNodes gives sessions on the nodes the settings that the reader and the projector make on the coordinator:
 // no node learns these.
 func planOnNodes(ctx context.Context, tx pgx.Tx) error {
-	database := pgx.Identifier{tx.Conn().Config().Database}.Sanitize()
 	var steps []string
 	for role, settings := range map[string][]string{
 		"callboard_reader":    {"enable_bitmapscan", "enable_seqscan", "jit"},
 		"callboard_projector": {"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"},
 	} {
 		for _, setting := range settings {
-			steps = append(steps, fmt.Sprintf("alter role %s in database %s set %s = off", role, database, setting))
+			steps = append(steps, fmt.Sprintf("alter role %s in database %s set %s = off", role, databaseOf(tx), setting))
 		}
 	}
 	return execute(ctx, tx, steps)
 }
 
 // distributeSQL makes the statements that distribute the tables of the schema %[1]s: first position, which the
-// others go along with. A shard of it that is moved to another node takes along that of %[3]s.
+// others go along with. Where a shard of position is moved to another node, the same shard of %[2]s goes there, too.
 const distributeSQL = `
 	with relation as (
 	  select
@@ -153,7 +151,7 @@ const distributeSQL = `
 	select case
 	  when not partitioned then format('select create_reference_table(%%L)', oid::regclass)
 	  when relname = 'position' then format(
-	    'select create_distributed_table(%%L, ''partition'', shard_count => %[2]s, colocate_with => ''%[3]s'')', oid::regclass)
+	    'select create_distributed_table(%%L, ''partition'', colocate_with => ''%[2]s'')', oid::regclass)
 	  else format('select create_distributed_table(%%L, ''partition'', colocate_with => ''%[1]s.position'')', oid::regclass)
 	end
 	from relation
@@ -161,24 +159,19 @@ const distributeSQL = `
 
 // distribute distributes the tables of a generation, which are empty, if [Distribute] has said so.
 func distribute(ctx context.Context, tx pgx.Tx, name string) error {
-	var shards int
-	err := tx.QueryRow(ctx, "select coalesce((select shards from control.distribution), 0)").Scan(&shards)
-	if err != nil {
-		return fmt.Errorf("distribution: %w", err)
-	}
-	if shards == 0 {
-		return nil
+	if copied, err := isCopied(ctx, tx, "control.stream"); err != nil || !copied {
+		return err
 	}
 
-	// The number of shards is that of the generation that it goes along with.
-	shardCount, with := strconv.Itoa(shards), "none"
+	// Beside a live generation on nodes, the partitions of another one are where its are.
+	with := "none"
 	if live, err := IsDistributed(ctx, tx, "projection.position"); err != nil {
 		return err
 	} else if live {
-		shardCount, with = "null", "projection.position"
+		with = "projection.position"
 	}
 
-	statements, err := queryStatements(ctx, tx, fmt.Sprintf(distributeSQL, name, shardCount, with))
+	statements, err := queryStatements(ctx, tx, fmt.Sprintf(distributeSQL, name, with))
 	if err != nil {
 		return err
 	}

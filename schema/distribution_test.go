@@ -76,7 +76,7 @@ func TestDistribute_ProjectionWithRows(t *testing.T) {
 	t.Parallel()
 	d := schematest.New(t)
 	pool := d.Pool(t)
-	schematest.Exec(t, pool, "delete from control.distribution")
+	schematest.Exec(t, pool, "select undistribute_table('control.stream')")
 	if err := schema.RecreateProjection(t.Context(), d.URL()); err != nil {
 		t.Fatal(err)
 	}
@@ -95,5 +95,9 @@ func TestDistribute_ProjectionWithRows(t *testing.T) {
 	}
 	if n := schematest.QueryOne[int](t, pool, remainingSQL); n != 0 {
 		t.Errorf("tables of a new generation on the coordinator = %d, want 0", n)
+	}
+	const shards = "select count(*) from pg_dist_shard where logicalrelid = 'projection.position'::regclass"
+	if n := schematest.QueryOne[int](t, pool, shards); n != 16 {
+		t.Errorf("shards of a new generation = %d, want 16", n)
 	}
 }

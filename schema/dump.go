@@ -15,9 +15,9 @@ import (
 // AuditTable is the table of the requests, by far the largest one.
 const AuditTable = "access.audit"
 
-// DumpTables returns the names of the tables, in the order in which they are loaded. Three tables of the schemas are
-// not among them: control.migration, which a migration fills, control.distribution, which is about the server, and
-// webhook.test, requests of operators who wait for the answer.
+// DumpTables returns the names of the tables, in the order in which they are loaded. Two tables of the schemas are
+// not among them: control.migration, which a migration fills, and webhook.test, requests of operators who wait for the
+// answer.
 func DumpTables() []string {
 	return []string{
 		"access.key", "access.key_use", AuditTable,

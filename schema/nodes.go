@@ -45,16 +45,26 @@ func (n *Nodes) Exist(ctx context.Context, db RowQuerier) (bool, error) {
 }
 
 // IsDistributed tells whether a table is distributed over nodes. The name can have a schema.
-func IsDistributed(ctx context.Context, db RowQuerier, table string) (distributed bool, err error) {
+func IsDistributed(ctx context.Context, db RowQuerier, table string) (bool, error) {
+	return isOnNodes(ctx, db, table, "h")
+}
+
+// isCopied tells whether each node has a copy of a table.
+func isCopied(ctx context.Context, db RowQuerier, table string) (bool, error) {
+	return isOnNodes(ctx, db, table, "n")
+}
+
+// isOnNodes tells whether a table is on nodes in a way: 'h' by the hash of a column, 'n' whole.
+func isOnNodes(ctx context.Context, db RowQuerier, table, way string) (onNodes bool, err error) {
 	nodes, err := HasNodes(ctx, db)
 	if err != nil || !nodes {
 		return false, err
 	}
-	const sql = "select exists (select from pg_dist_partition where logicalrelid = to_regclass($1) and partmethod = 'h')"
-	if err := db.QueryRow(ctx, sql, table).Scan(&distributed); err != nil {
+	const sql = "select exists (select from pg_dist_partition where logicalrelid = to_regclass($1) and partmethod = $2)"
+	if err := db.QueryRow(ctx, sql, table, way).Scan(&onNodes); err != nil {
 		return false, fmt.Errorf("distribution: %w", err)
 	}
-	return distributed, nil
+	return onNodes, nil
 }
 
 // NodeOfPartitionSQL selects the number of each of $1 partitions of the live projection, and the host and port of the

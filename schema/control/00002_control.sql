@@ -22,12 +22,6 @@ create table control.generation (
 create unique index generation_live on control.generation (state) where state = 'live';
 create unique index generation_building on control.generation (state) where state = 'building';
 
--- One row where generations of the projection are distributed over nodes.
-create table control.distribution (
-  one    boolean primary key default true check (one),
-  shards integer not null check (shards > 0)
-);
-
 -- The projector sessions that own partitions. A session owns a partition by an advisory lock of two keys (objsubid 2): the class
 -- 0x63616c6c and the partition. A role other than the session's own sees state_change as null, like in pg_stat_activity.
 create view control.partition_owner as
@@ -201,13 +195,13 @@ grant select, insert, update on control.clock_cap, control.audit_position to cal
 grant update (partition, subject, header, data, reason, stored_at, recorded_at, generation, resolution, resolved_at, failures, failed_at, retried_at,
   retry_sequence) on control.dead_letter to callboard_projector;
 grant update (clock) on control.clock_adjustment to callboard_projector;
-grant select on control.migration, control.generation, control.distribution,
+grant select on control.migration, control.generation,
   control.partition_owner, control.correction to callboard_projector;
 grant execute on function control.commit_durably() to callboard_projector;
 
 grant select, delete on control.dead_letter to callboard_operator;
 grant update (header, data, resolution, resolved_at, retried_at, retry_sequence) on control.dead_letter to callboard_operator;
-grant select on control.migration, control.stream, control.generation, control.distribution,
+grant select on control.migration, control.stream, control.generation,
   control.partition_owner, control.clock_adjustment, control.clock_cap, control.correction, control.audit_position
 to callboard_operator;
 grant execute on function
