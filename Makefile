@@ -79,6 +79,10 @@ test/citus: ## Run the tests of what Citus executes, on a coordinator and two wo
 	echo "all output: $$log"; \
 	exit $$failed
 
+.PHONY: test/mutate
+test/mutate: ## Make 300 random changes of the code, and fail if the tests of its packages notice fewer than nine of ten
+	go -C deploy/test test ./mutate -run 'TestMutants$$' -mutants 300 -count=1 -timeout 3h -v $(FLAGS)
+
 .PHONY: properties
 properties: ## Test the fold's properties with 20,000 cases each, those of the store and of ingest with 500
 	go test ./projector/fold -rapid.checks=20000
