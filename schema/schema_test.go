@@ -91,7 +91,7 @@ func TestCheckMigrated_AsEveryRoleThatAsks(t *testing.T) {
 func TestMigrate_RefusesTheProjectionOfAnotherRelease(t *testing.T) {
 	d := schematest.New(t)
 	pool := d.Pool(t)
-	schematest.Exec(t, pool, "update control.generation set definition = 'other'; insert into projection.day_count values (0, gen_random_uuid(), 'x', '', now(), 1)")
+	schematest.Exec(t, pool, "update control.generation set definition = 'other'; insert into projection.row_count values (0, gen_random_uuid(), 'x', '', now(), 1)")
 	if _, err := schema.Migrate(t.Context(), d.URL()); !errors.Is(err, schema.ErrProjectionChanged) {
 		t.Fatalf("error = %v, want ErrProjectionChanged", err)
 	}
@@ -102,7 +102,7 @@ func TestMigrate_RefusesTheProjectionOfAnotherRelease(t *testing.T) {
 		t.Errorf("after RecreateProjection: %v", err)
 	}
 	var n int
-	if err := pool.QueryRow(t.Context(), "select count(*) from projection.day_count").Scan(&n); err != nil || n != 0 {
+	if err := pool.QueryRow(t.Context(), "select count(*) from projection.row_count").Scan(&n); err != nil || n != 0 {
 		t.Errorf("rows in the new projection = %d, %v, want 0", n, err)
 	}
 }

@@ -14,7 +14,6 @@ import (
 type (
 	state                 = fold.State
 	rows[K, R comparable] = fold.Table[K, R]
-	deltas[K comparable]  = fold.Deltas[K]
 )
 
 // newTables returns all tables whose rows follow from events, in the order in which they are written.
@@ -45,8 +44,7 @@ func newTables() []storedTable {
 		partitioned("voicemail", func(s *state) *rows[fold.Key, fold.Voicemail] { return &s.Voicemails }).loaded(),
 		partitioned("tombstone", func(s *state) *rows[fold.TombstoneKey, fold.Tombstone] { return &s.Tombstones }).
 			withTargets().loaded(),
-		counted("day_count", func(s *state) deltas[fold.CountKey] { return s.Counts }),
-		counted("reference_count", func(s *state) deltas[fold.ReferenceKey] { return s.References }),
+		rowCounts(),
 		{name: "generation", write: queueGlobalDirectory},
 	}
 }
@@ -136,22 +134,22 @@ func (b boundTable[K, R]) write(s *fold.State, batch *pgx.Batch) {
 	}
 }
 
-// counter is a row of a table of counters.
-type counter[K any] struct {
-	Key K
+// rowCount is a row of row_count, or a change of one.
+type rowCount struct {
+	Key fold.CountKey
 	N   int64
 }
 
-// counted is a table of counters. A counter that falls to 0 loses its row, so that the rows don't
-// depend on how the events were batched.
-func counted[K comparable](name string, tally func(*fold.State) fold.Deltas[K]) storedTable {
-	t := newTable[K, counter[K]](name, true, "count")
-	return storedTable{name: name, write: func(s *fold.State, batch *pgx.Batch) {
-		var changed []counter[K]
-		var lowered []K
-		for key, n := range tally(s) {
+// rowCounts is the table of counters. A counter that falls to 0 loses its row, so that the rows don't depend on how the
+// events were batched.
+func rowCounts() storedTable {
+	t := newTable[fold.CountKey, rowCount]("row_count", true, "count")
+	return storedTable{name: t.name, write: func(s *fold.State, batch *pgx.Batch) {
+		var changed []rowCount
+		var lowered []fold.CountKey
+		for key, n := range s.Counts {
 			if n != 0 {
-				changed = append(changed, counter[K]{key, n})
+				changed = append(changed, rowCount{key, n})
 			}
 			if n < 0 {
 				lowered = append(lowered, key)
