@@ -16,8 +16,7 @@ type Message struct {
 // gives the same rows.
 type Decisions struct {
 	Corrections      Corrections // that the partition's clock has not reached
-	ClockCaps        ClockCaps
-	ClockAdjustments map[uint64]events.Time // by sequence
+	ClockAdjustments ClockAdjustments
 }
 
 // Result is what [Batch] makes of messages, beside the rows of the state.
@@ -25,7 +24,6 @@ type Result struct {
 	Clock            Clock             // after the last message
 	Ends             []End             // by message
 	ClockAdjustments []ClockAdjustment // that are to be recorded
-	ClockCap         ClockCap          // that is to be recorded; without messages: none
 	Notices          []BatchNotice     // of what is fetchable after the last message
 }
 
@@ -50,7 +48,9 @@ func Batch(state *State, clock Clock, messages []Message, known Decisions, now e
 	}
 
 	state.Correct(known.Corrections)
-	b.result.ClockCap = b.capping.Cap
+	if b.capping.Cap.Capped {
+		b.result.ClockAdjustments = append(b.result.ClockAdjustments, b.capping.Cap)
+	}
 	b.result.Clock.RaiseWatermark(b.result.Clock.Now)
 	b.dropSuperseded()
 	return b.result
@@ -71,7 +71,7 @@ func (b *batch) applyMessage(i int, m Message) {
 		return
 	}
 
-	stored := b.capping.StoredAt(*clock, m.Sequence, b.known.ClockCaps.StoredAt(m.Sequence, m.StoredAt))
+	stored := b.capping.StoredAt(*clock, m.Sequence, b.known.ClockAdjustments.StoredAt(m.Sequence, m.StoredAt))
 	if adjustment := clock.Advance(m.Sequence, stored, b.known.ClockAdjustments); adjustment != nil {
 		b.result.ClockAdjustments = append(b.result.ClockAdjustments, *adjustment)
 	}

@@ -26,7 +26,7 @@ func Fold(state *fold.State, from store.Position, items []Decoded, known Known) 
 
 	c := store.ChangeSet{
 		From: from, To: from, State: state, MessageCounts: make(store.MessageCounts),
-		ClockCap: result.ClockCap, ClockAdjustments: result.ClockAdjustments,
+		ClockAdjustments: result.ClockAdjustments,
 	}
 	c.To.Clock = result.Clock
 	if len(items) > 0 {

@@ -39,10 +39,6 @@ func TestFold_ClockMessages(t *testing.T) {
 	if read := whole.MessageCounts.TotalRead(); read != 4 {
 		t.Errorf("messages read = %d, want 4", read)
 	}
-	adjustments := map[uint64]events.Time{}
-	for _, a := range whole.ClockAdjustments {
-		adjustments[a.Sequence] = a.Time
-	}
 
 	single := ingest.Fold(new(fold.State), e.applier.Position, nil, ingest.Known{})
 	var recorded []fold.ClockAdjustment
@@ -55,7 +51,7 @@ func TestFold_ClockMessages(t *testing.T) {
 		t.Errorf("adjustments of single messages = %v, want 2, those of the batch: %v", recorded, whole.ClockAdjustments)
 	}
 
-	known := ingest.Known{Decisions: store.Decisions{Decisions: fold.Decisions{ClockAdjustments: adjustments}}}
+	known := ingest.Known{Decisions: store.Decisions{Decisions: fold.Decisions{ClockAdjustments: fold.NewClockAdjustments(recorded)}}}
 	withoutClocks := slices.DeleteFunc(items, func(it ingest.Decoded) bool { return it.Subject == events.ClockSubject })
 	checkClock(t, "a replay", ingest.Fold(new(fold.State), e.applier.Position, withoutClocks, known), 10, 20, 30, 31)
 }

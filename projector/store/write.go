@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -21,7 +20,6 @@ type ChangeSet struct {
 	MessageCounts    MessageCounts
 	Conflicts        []Conflict // they are not written
 	DeadLetters      []DeadLetter
-	ClockCap         fold.ClockCap // without messages: none
 	ClockAdjustments []fold.ClockAdjustment
 	Retries          []Retry
 	Notices          []Notice
@@ -44,9 +42,6 @@ var (
 	//go:embed insert_dead_letter.sql
 	insertDeadLetterSQL string
 
-	//go:embed insert_clock_cap.sql
-	insertClockCapSQL string
-
 	//go:embed insert_clock_adjustment.sql
 	insertClockAdjustmentSQL string
 )
@@ -64,7 +59,6 @@ func (tx *Tx) Write(ctx context.Context, c ChangeSet) (fresh []Notice, err error
 	}
 	queueMessageCounts(&batch, c.From.Partition, c.MessageCounts)
 	queueDeadLetters(&batch, c)
-	queueClockCap(&batch, c)
 	queueClockAdjustments(&batch, c)
 	queueRetries(&batch, c)
 	floor := queueNotices(&batch, c)
@@ -82,7 +76,7 @@ func (tx *Tx) Write(ctx context.Context, c ChangeSet) (fresh []Notice, err error
 // decides tells whether a change set has more than what follows from events: what the stream doesn't have must not
 // be lost.
 func (c ChangeSet) decides() bool {
-	return len(c.DeadLetters) > 0 || c.ClockCap.Messages > 0 || len(c.ClockAdjustments) > 0 || len(c.Retries) > 0 || len(c.Notices) > 0
+	return len(c.DeadLetters) > 0 || len(c.ClockAdjustments) > 0 || len(c.Retries) > 0 || len(c.Notices) > 0
 }
 
 // queueRows queues the statements that write the rows which follow from events.
@@ -109,21 +103,11 @@ func queueDeadLetters(batch *pgx.Batch, c ChangeSet) {
 	}
 }
 
-func queueClockCap(batch *pgx.Batch, c ChangeSet) {
-	if c.ClockCap.Messages > 0 {
-		QueueClockCap(batch, c.From.Stream, c.From.Partition, c.ClockCap)
-	}
-}
-
-// QueueClockCap queues the statement that records a cap.
-func QueueClockCap(batch *pgx.Batch, stream uuid.UUID, partition int16, c fold.ClockCap) {
-	batch.Queue(insertClockCapSQL, stream, partition, int64(c.First), int64(c.Last),
-		timestamp(c.LastStoredAt), timestamp(c.Time), c.Messages)
-}
-
 func queueClockAdjustments(batch *pgx.Batch, c ChangeSet) {
-	stream := c.From.Stream
-	for _, adjustment := range c.ClockAdjustments {
-		batch.Queue(insertClockAdjustmentSQL, stream, c.From.Partition, int64(adjustment.Sequence), timestamp(adjustment.Time))
+	for _, a := range c.ClockAdjustments {
+		lastStoredAt := timestamp(a.LastStoredAt)
+		lastStoredAt.Valid = a.Capped
+		batch.Queue(insertClockAdjustmentSQL, c.From.Stream, c.From.Partition,
+			a.Capped, int64(a.First), int64(a.Last), lastStoredAt, timestamp(a.Time), a.Messages)
 	}
 }
