@@ -36,8 +36,8 @@ func (l *jump) store(times ...time.Time) {
 	}
 }
 
-// items reads all messages above a sequence.
-func (l *jump) items(above uint64, d store.Decisions) []ingest.Decoded {
+// decoded decodes all messages above a sequence.
+func (l *jump) decoded(above uint64, d store.Decisions) []ingest.Decoded {
 	l.t.Helper()
 	reader := ingest.Reader{Decisions: d}
 	messages := l.messages(above)
@@ -50,8 +50,8 @@ func (l *jump) items(above uint64, d store.Decisions) []ingest.Decoded {
 // receive applies the messages above the position that are received at an instant.
 func (l *jump) receive(now time.Time) {
 	l.t.Helper()
-	items := l.items(l.applier.Position.Sequence, l.applier.Reader.Decisions)
-	if err := l.applier.Apply(l.t.Context(), items, now); err != nil {
+	decoded := l.decoded(l.applier.Position.Sequence, l.applier.Reader.Decisions)
+	if err := l.applier.Apply(l.t.Context(), decoded, now); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -96,7 +96,7 @@ func (l *jump) checkReplay() {
 		l.t.Fatal(err)
 	}
 	folder := newFolder(start, decisions)
-	folder.apply(l.items(0, decisions))
+	folder.apply(l.decoded(0, decisions))
 	got := make(map[uuid.UUID]time.Time)
 	for row := range folder.Changes.State.CallLogs.Rows() {
 		got[row.ID] = row.UpdatedAt.Std().UTC()
@@ -273,10 +273,10 @@ func TestFold_CapsTheWatermarkOfAClockMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	items := new(ingest.Reader).Read(e.messages(0))
+	decoded := new(ingest.Reader).Read(e.messages(0))
 	for _, test := range []struct{ ahead, want time.Duration }{{day, 0}, {time.Minute, time.Minute}, {time.Minute + second, 0}, {-second, -second}} {
-		items[0].StoredAt, items[1].StoredAt, items[2].StoredAt = now.Add(-2*second), now.Add(test.ahead), now.Add(-2*second)
-		changes := ingest.Fold(new(fold.State), e.applier.Position, items, ingest.Known{Now: events.TimeOf(now)})
+		decoded[0].StoredAt, decoded[1].StoredAt, decoded[2].StoredAt = now.Add(-2*second), now.Add(test.ahead), now.Add(-2*second)
+		changes := ingest.Fold(new(fold.State), e.applier.Position, decoded, store.Decisions{}, nil, events.TimeOf(now))
 		if got, want := changes.To.Clock.Watermark.Std(), now.Add(test.want); !got.Equal(want) {
 			t.Errorf("watermark of a clock message that is %v ahead = %v, want %v", test.ahead, got, want)
 		}

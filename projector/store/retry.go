@@ -66,15 +66,15 @@ func (tx *Tx) Retries(ctx context.Context, p Position, claims []RetryCandidate) 
 	return retries, nil
 }
 
-func queueRetries(batch *pgx.Batch, c ChangeSet) {
+func queueRetries(pipeline *pgx.Batch, c ChangeSet) {
 	stream := c.From.Stream
 	for _, r := range c.Retries {
 		dead := []any{stream, int64(r.DeadLetter.Sequence), r.DeadLetter.StoredAt.Std()}
 		if r.Outcome != 0 {
-			batch.Queue(resolveDeadLetterSQL, append(dead, r.Outcome.String(), int64(r.Sequence))...)
+			pipeline.Queue(resolveDeadLetterSQL, append(dead, r.Outcome.String(), int64(r.Sequence))...)
 			continue
 		}
-		batch.Queue(failRetrySQL, append(dead, r.Reason)...)
-		batch.Queue(recordFailureSQL, append(dead, int64(r.Sequence), r.StoredAt, r.Reason)...)
+		pipeline.Queue(failRetrySQL, append(dead, r.Reason)...)
+		pipeline.Queue(recordFailureSQL, append(dead, int64(r.Sequence), r.StoredAt, r.Reason)...)
 	}
 }

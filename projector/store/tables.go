@@ -110,27 +110,27 @@ func (b boundTable[K, R]) loaded() storedTable {
 }
 
 // load queues the loads of the rows that the state needs.
-func (b boundTable[K, R]) load(s *fold.State, batch *pgx.Batch) {
+func (b boundTable[K, R]) load(s *fold.State, pipeline *pgx.Batch) {
 	collect := func(rows pgx.Rows) error { return b.collect(rows, b.rows(s).Load) }
 	if keys := b.rows(s).Needed(); len(keys) > 0 {
-		b.queue(batch, s, b.selectByKeySQL, b.bindKeys(keys)).Query(collect)
+		b.queue(pipeline, s, b.selectByKeySQL, b.bindKeys(keys)).Query(collect)
 	}
 	if b.owners == nil {
 		return
 	}
 	if keys := b.owners(s); len(keys) > 0 {
-		b.queue(batch, s, b.ownedSQL, arrays(b.ownerColumns, len(keys), pointers(keys))).Query(collect)
+		b.queue(pipeline, s, b.ownedSQL, arrays(b.ownerColumns, len(keys), pointers(keys))).Query(collect)
 	}
 }
 
 // write queues the statements that write what differs from the table.
-func (b boundTable[K, R]) write(s *fold.State, batch *pgx.Batch) {
+func (b boundTable[K, R]) write(s *fold.State, pipeline *pgx.Batch) {
 	upserts, deletes := b.rows(s).Changes()
 	if len(deletes) > 0 {
-		b.queue(batch, s, b.deleteSQL, b.bindKeys(deletes))
+		b.queue(pipeline, s, b.deleteSQL, b.bindKeys(deletes))
 	}
 	if len(upserts) > 0 {
-		b.queue(batch, s, b.upsertSQL, b.bind(len(upserts), slices.Values(upserts)))
+		b.queue(pipeline, s, b.upsertSQL, b.bind(len(upserts), slices.Values(upserts)))
 	}
 }
 
@@ -144,7 +144,7 @@ type rowCount struct {
 // events were batched.
 func rowCounts() storedTable {
 	t := newTable[fold.CountKey, rowCount]("row_count", true, "count")
-	return storedTable{name: t.name, write: func(s *fold.State, batch *pgx.Batch) {
+	return storedTable{name: t.name, write: func(s *fold.State, pipeline *pgx.Batch) {
 		var changed []rowCount
 		var lowered []fold.CountKey
 		for key, n := range s.Counts {
@@ -157,17 +157,17 @@ func rowCounts() storedTable {
 		}
 
 		if len(changed) > 0 {
-			t.queue(batch, s, t.addSQL, t.bind(len(changed), pointers(changed)))
+			t.queue(pipeline, s, t.addSQL, t.bind(len(changed), pointers(changed)))
 		}
 		if len(lowered) > 0 {
-			t.queue(batch, s, t.deleteZeroSQL, t.bindKeys(lowered))
+			t.queue(pipeline, s, t.deleteZeroSQL, t.bindKeys(lowered))
 		}
 	}}
 }
 
 // queueGlobalDirectory queues the statement that counts changes of the global classifications.
-func queueGlobalDirectory(s *fold.State, batch *pgx.Batch) {
+func queueGlobalDirectory(s *fold.State, pipeline *pgx.Batch) {
 	if s.GlobalDirectory > 0 {
-		batch.Queue("update generation set directory = directory + $1", s.GlobalDirectory)
+		pipeline.Queue("update generation set directory = directory + $1", s.GlobalDirectory)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -51,40 +50,37 @@ var (
 // the change set's From.
 func (tx *Tx) Write(ctx context.Context, c ChangeSet) (fresh []Notice, err error) {
 	// The position is first: the fence keeps another writer from the rows.
-	var batch pgx.Batch
-	queueAdvance(&batch, c.From, c.To)
-	tx.store.queueRows(&batch, c.State)
+	var pipeline pgx.Batch
+	queueAdvance(&pipeline, c.From, c.To)
+	tx.store.queueRows(&pipeline, c.State)
+
+	// What the stream doesn't have must not be lost.
 	if c.decides() {
-		batch.Queue(commitDurablySQL)
+		pipeline.Queue(commitDurablySQL)
 	}
-	queueMessageCounts(&batch, c.From.Partition, c.MessageCounts)
-	queueDeadLetters(&batch, c)
-	queueClockAdjustments(&batch, c)
-	queueRetries(&batch, c)
-	floor := queueNotices(&batch, c)
-	if err := tx.send(ctx, &batch); err != nil {
+
+	queueMessageCounts(&pipeline, c.From.Partition, c.MessageCounts)
+	queueDeadLetters(&pipeline, c)
+	queueClockAdjustments(&pipeline, c)
+	queueRetries(&pipeline, c)
+	queueNotices(&pipeline, c, &fresh)
+	if err := tx.send(ctx, &pipeline); err != nil {
 		return nil, fmt.Errorf("write: %w", err)
 	}
-
-	first := slices.IndexFunc(c.Notices, func(n Notice) bool { return n.Sequence > *floor })
-	if first < 0 {
-		return nil, nil
-	}
-	return c.Notices[first:], nil
+	return fresh, nil
 }
 
-// decides tells whether a change set has more than what follows from events: what the stream doesn't have must not
-// be lost.
+// decides tells whether a change set has more than what follows from events.
 func (c ChangeSet) decides() bool {
 	return len(c.DeadLetters) > 0 || len(c.ClockAdjustments) > 0 || len(c.Retries) > 0 || len(c.Notices) > 0
 }
 
 // queueRows queues the statements that write the rows which follow from events.
-func (s *Store) queueRows(batch *pgx.Batch, state *fold.State) {
+func (s *Store) queueRows(pipeline *pgx.Batch, state *fold.State) {
 	for _, r := range s.tables {
-		queued := len(batch.QueuedQueries)
-		r.write(state, batch)
-		for _, query := range batch.QueuedQueries[queued:] {
+		queued := len(pipeline.QueuedQueries)
+		r.write(state, pipeline)
+		for _, query := range pipeline.QueuedQueries[queued:] {
 			query.Exec(func(done pgconn.CommandTag) error {
 				s.plans.wrote(r.name, done.RowsAffected())
 				return nil
@@ -93,21 +89,21 @@ func (s *Store) queueRows(batch *pgx.Batch, state *fold.State) {
 	}
 }
 
-func queueDeadLetters(batch *pgx.Batch, c ChangeSet) {
+func queueDeadLetters(pipeline *pgx.Batch, c ChangeSet) {
 	stream := c.From.Stream
 	for _, dead := range c.DeadLetters {
 		for _, statement := range []string{replaceDeadLetterSQL, insertDeadLetterSQL} {
-			batch.Queue(statement, stream, int64(dead.Sequence), c.From.Partition,
+			pipeline.Queue(statement, stream, int64(dead.Sequence), c.From.Partition,
 				dead.Subject, dead.Header, dead.Data, dead.Reason, dead.StoredAt)
 		}
 	}
 }
 
-func queueClockAdjustments(batch *pgx.Batch, c ChangeSet) {
+func queueClockAdjustments(pipeline *pgx.Batch, c ChangeSet) {
 	for _, a := range c.ClockAdjustments {
 		lastStoredAt := timestamp(a.LastStoredAt)
 		lastStoredAt.Valid = a.Capped
-		batch.Queue(insertClockAdjustmentSQL, c.From.Stream, c.From.Partition,
+		pipeline.Queue(insertClockAdjustmentSQL, c.From.Stream, c.From.Partition,
 			a.Capped, int64(a.First), int64(a.Last), lastStoredAt, timestamp(a.Time), a.Messages)
 	}
 }
