@@ -98,16 +98,16 @@ func (m Decoded) DeadLetter(reason string) store.DeadLetter {
 	}
 }
 
-// retryCandidates returns what the messages that name a dead letter claim.
-func retryCandidates(messages []Decoded) (claims []store.RetryCandidate) {
+// retryCandidates returns the messages that name a dead letter.
+func retryCandidates(messages []Decoded) (candidates []store.RetryCandidate) {
 	for _, m := range messages {
 		if m.retryOf != (store.MessageID{}) {
-			claims = append(claims, store.RetryCandidate{
+			candidates = append(candidates, store.RetryCandidate{
 				Sequence: m.Sequence, DeadLetter: m.retryOf, Subject: printable(m.Subject), Digest: sha256.Sum256(m.Data),
 			})
 		}
 	}
-	return claims
+	return candidates
 }
 
 func (m Decoded) retry(outcome fold.Outcome, reason string) store.Retry {
