@@ -34,7 +34,7 @@ func TestProjector_CapsAJumpOfTheStreamsClock(t *testing.T) {
 	if n := h.QueryInt("select count(*) from projection.position where watermark > $1", clock.Now().Add(time.Second)); n != 0 {
 		t.Errorf("watermarks ahead of the projector's clock = %d, want 0", n)
 	}
-	if n := h.QueryInt("select sum(messages)::bigint from control.clock_cap"); n != 5 {
+	if n := h.QueryInt("select sum(messages)::bigint from control.clock_adjustment where capped"); n != 5 {
 		t.Errorf("capped messages on record = %d, want 5", n)
 	}
 	eventstest.Eventually(t, "the last cap in the log and in the metrics", func() bool {

@@ -14,7 +14,11 @@ func (w *worker) committed(changes store.ChangeSet) {
 	w.moved(w.applier.Position)
 	w.projector.metrics.count(changes.MessageCounts)
 	w.wakeSenders(changes.Notices)
-	w.reportCap(changes.ClockCap)
+	for _, a := range changes.ClockAdjustments {
+		if a.Capped {
+			w.reportCap(a)
+		}
+	}
 	for _, dead := range changes.DeadLetters {
 		w.projector.metrics.deadLetters.WithLabelValues(label(w.partition)).Inc()
 		w.log.Warn().Uint64("sequence", dead.Sequence).Str("reason", dead.Reason).Msg("dead letter recorded")
@@ -30,10 +34,7 @@ func (w *worker) committed(changes store.ChangeSet) {
 }
 
 // reportCap reports messages that count as stored earlier than the stream says.
-func (w *worker) reportCap(c fold.ClockCap) {
-	if c.Messages == 0 {
-		return
-	}
+func (w *worker) reportCap(c fold.ClockAdjustment) {
 	w.projector.metrics.capped.Add(float64(c.Messages))
 	w.log.Warn().Uint64("first", c.First).Uint64("last", c.Last).Int("messages", c.Messages).
 		Time("stored_at", c.LastStoredAt.Std()).Time("capped_at", c.Time.Std()).Msg("the stream's clock is ahead: messages capped")

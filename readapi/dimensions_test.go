@@ -19,7 +19,8 @@ func dimensionsPath(system uuid.UUID) string {
 func (h *harness) refers(system uuid.UUID, family string, keys ...string) {
 	h.Helper()
 	for _, key := range keys {
-		h.exec("insert into projection.reference_count (system_id, family, key, count) values ($1, $2, $3, 1)", system, family, key)
+		h.exec("insert into projection.row_count (system_id, list, subset, day, count) values ($1, 'reference/' || $2, $3, '1970-01-01', 1)",
+			system, family, key)
 	}
 }
 
@@ -73,7 +74,6 @@ func TestGetCallLogReportDimensions_Body(t *testing.T) {
 	h.refers(system, "overall_sentiment", "blank_label")
 	h.refers(system, "employee_sentiment", "good")
 	h.refers(system, "customer_sentiment", "good", "--")
-	h.exec("insert into projection.reference_count (system_id, family, key, count) values ($1, 'category', 'no longer', 0)", system)
 	want := strings.NewReplacer("\n", "", "\t", "").Replace(`,
 		"callGroups":[{"id":"` + groupID + `","name":"Sales","number":"600","status":"active","updatedAt":"2026-01-01T00:00:00.000Z"}],
 		"extensions":[{"id":"` + answeredID + `","name":"Zoë \"Z\" \\ Ångström","number":"101","status":"active","updatedAt":"2026-01-02T00:00:00.000Z"},
@@ -167,7 +167,7 @@ func TestGetCallLogReportDimensions_Timeout(t *testing.T) {
 	h := newHarness(t, func(c *Config) { c.DimensionsTimeout = 100 * time.Millisecond })
 	system := h.system("one")
 	key := h.key(system)
-	defer h.lock("reference_count")()
+	defer h.lock("row_count")()
 	w := h.get(dimensionsPath(system), withKey(key))
 	h.expectCode("locked", w, externalServiceTimeout)
 	if !problemIn(t, w).Retryable {

@@ -120,7 +120,7 @@ func TestFailure_ClientsGoneKeepConnections(t *testing.T) {
 		reportPath(system, reportQuery("includeTranscripts", "true")):       {20, connections / 2},
 		reportPath(system, reportQuery("limit", "1", "dateTo", windowFrom)): {100, connections},
 	} {
-		unlock := h.lock("call_log", "reference_count")
+		unlock := h.lock("call_log", "row_count")
 		ctx, cancel := context.WithCancel(t.Context())
 		var served sync.WaitGroup
 		for i := range c.requests {
@@ -200,7 +200,7 @@ func TestFailure_StatementRefused(t *testing.T) {
 	h := newHarness(t)
 	system := h.system("one")
 	key := h.key(system)
-	h.exec("alter table projection.day_count rename column count to canary")
+	h.exec("alter table projection.row_count rename column count to canary")
 	w := h.get(systemPath(system, "/call-logs"), withKey(key))
 	if got := problemIn(t, w); w.Code != 500 || got.Retryable || strings.Contains(w.Body.String(), "count") {
 		t.Errorf("response = %d %s, want a 500 that is not retryable, without the cause", w.Code, w.Body)

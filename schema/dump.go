@@ -21,8 +21,8 @@ const AuditTable = "access.audit"
 func DumpTables() []string {
 	return []string{
 		"access.key", "access.key_use", AuditTable,
-		"control.generation", "control.stream", "control.clock_adjustment", "control.clock_cap",
-		"control.correction", "control.dead_letter", "control.audit_position",
+		"control.generation", "control.stream", "control.clock_adjustment", "control.correction", "control.dead_letter",
+		"control.audit_position",
 		"webhook.endpoint", "webhook.secret", "webhook.notice", "webhook.floor", "webhook.fanout", "webhook.delivery", "webhook.attempt",
 		"webhook.audit",
 	}

@@ -53,7 +53,6 @@ func (l *Load) checkEmpty(ctx context.Context) error {
 		{AuditTable, "true"},
 		{"control.generation", "state <> 'live'"},
 		{"control.clock_adjustment", "true"},
-		{"control.clock_cap", "true"},
 		{"control.correction", "true"},
 		{"control.dead_letter", "true"},
 		{"webhook.endpoint", "true"},

@@ -102,8 +102,9 @@ const history = `
 	insert into control.generation (definition, state, switched_at)
 	values ('\x01', 'dropped', now()), ('\x02', 'live', now()), ('\x03', 'previous', now()), ('\x04', 'building', null);
 	insert into control.stream values ('00000000-0000-4000-8000-00000000000a', 16), ('00000000-0000-4000-8000-00000000000b', 2);
-	insert into control.clock_adjustment values ('00000000-0000-4000-8000-00000000000a', 1, 7, now());
-	insert into control.clock_cap values ('00000000-0000-4000-8000-00000000000a', 1, 7, 8, now() + interval '1 day', now(), 2);
+	insert into control.clock_adjustment values
+	  ('00000000-0000-4000-8000-00000000000a', 1, false, 7, 7, null, now(), 0),
+	  ('00000000-0000-4000-8000-00000000000a', 1, true, 7, 8, now() + interval '1 day', now(), 2);
 	insert into control.correction (stream, partition, system_id, clock) values ('00000000-0000-4000-8000-00000000000a', 1, gen_random_uuid(), now());
 	insert into control.dead_letter (stream, sequence, partition, subject, header, data, reason, stored_at, generation, failures)
 	select '00000000-0000-4000-8000-00000000000a', g, 1, 's', '\x', '\x00', E'line\nbreak', now(), g, '[{"sequence": 9, "reason": "line\nbreak"}]'
@@ -126,7 +127,7 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, table := range []string{
-		"access.key", "access.key_use", "access.audit", "control.stream", "control.clock_adjustment", "control.clock_cap", "control.correction",
+		"access.key", "access.key_use", "access.audit", "control.stream", "control.clock_adjustment", "control.correction",
 		"control.audit_position", "webhook.endpoint", "webhook.notice", "webhook.floor", "webhook.delivery",
 	} {
 		rows := "select r::text from " + table + " r order by 1"

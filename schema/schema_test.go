@@ -91,7 +91,7 @@ func TestCheckMigrated_AsEveryRoleThatAsks(t *testing.T) {
 func TestMigrate_RefusesTheProjectionOfAnotherRelease(t *testing.T) {
 	d := schematest.New(t)
 	pool := d.Pool(t)
-	schematest.Exec(t, pool, "update control.generation set definition = 'other'; insert into projection.day_count values (0, gen_random_uuid(), 'x', '', now(), 1)")
+	schematest.Exec(t, pool, "update control.generation set definition = 'other'; insert into projection.row_count values (0, gen_random_uuid(), 'x', '', now(), 1)")
 	if _, err := schema.Migrate(t.Context(), d.URL()); !errors.Is(err, schema.ErrProjectionChanged) {
 		t.Fatalf("error = %v, want ErrProjectionChanged", err)
 	}
@@ -102,7 +102,7 @@ func TestMigrate_RefusesTheProjectionOfAnotherRelease(t *testing.T) {
 		t.Errorf("after RecreateProjection: %v", err)
 	}
 	var n int
-	if err := pool.QueryRow(t.Context(), "select count(*) from projection.day_count").Scan(&n); err != nil || n != 0 {
+	if err := pool.QueryRow(t.Context(), "select count(*) from projection.row_count").Scan(&n); err != nil || n != 0 {
 		t.Errorf("rows in the new projection = %d, %v, want 0", n, err)
 	}
 }
@@ -145,15 +145,15 @@ func TestRoles_Rights(t *testing.T) {
 		{"callboard_reader", "select count(*) from access.key_use", false},
 		{"callboard_projector", "delete from projection.call_log", true},
 		{"callboard_projector", "select count(*) from control.clock_adjustment", true},
+		{"callboard_projector", "update control.clock_adjustment set clock = now()", true},
+		{"callboard_projector", "update control.clock_adjustment set capped = true", false},
 		{"callboard_projector", "delete from control.clock_adjustment", false},
-		{"callboard_projector", "update control.clock_cap set clock = now()", true},
-		{"callboard_projector", "delete from control.clock_cap", false},
-		{"callboard_operator", "select count(*) from control.clock_cap", true},
+		{"callboard_operator", "select count(*) from control.clock_adjustment", true},
 		{"callboard_operator", "select control.skip(gen_random_uuid(), 0::smallint, 0, 1, 's', '', '', now())", true},
 		{"callboard_projector", "select control.skip(gen_random_uuid(), 0::smallint, 0, 1, 's', '', '', now())", false},
 		{"callboard_reader", "select control.skip(gen_random_uuid(), 0::smallint, 0, 1, 's', '', '', now())", false},
 		{"callboard_operator", "insert into control.dead_letter (sequence) values (1)", false},
-		{"callboard_operator", "update control.clock_cap set clock = now()", false},
+		{"callboard_operator", "update control.clock_adjustment set clock = now()", false},
 		{"callboard_projector", "select count(*) from control.correction", true},
 		{"callboard_projector", "insert into control.correction (stream) values (gen_random_uuid())", false},
 		{"callboard_projector", "delete from control.dead_letter", false},

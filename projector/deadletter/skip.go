@@ -17,7 +17,7 @@ import (
 )
 
 //go:embed skip.sql
-var skipSQL string
+var skipMessageSQL string
 
 // Skipped is a message that was made a dead letter before it was applied.
 type Skipped struct {
@@ -70,7 +70,7 @@ func Skip(ctx context.Context, pool *pgxpool.Pool, js jetstream.JetStream, strea
 		if _, err := tx.Exec(ctx, "select control.commit_durably()"); err != nil {
 			return err
 		}
-		return tx.QueryRow(ctx, skipSQL, source.ID, partition, at,
+		return tx.QueryRow(ctx, skipMessageSQL, source.ID, partition, at,
 			int64(dead.Sequence), dead.Subject, dead.Header, dead.Data, dead.StoredAt).Scan(&id)
 	})
 	switch {

@@ -16,8 +16,7 @@ type Message struct {
 // gives the same rows.
 type Decisions struct {
 	Corrections      Corrections // that the partition's clock has not reached
-	ClockCaps        ClockCaps
-	ClockAdjustments map[uint64]events.Time // by sequence
+	ClockAdjustments ClockAdjustments
 }
 
 // Result is what [Batch] makes of messages, beside the rows of the state.
@@ -25,7 +24,6 @@ type Result struct {
 	Clock            Clock             // after the last message
 	Ends             []End             // by message
 	ClockAdjustments []ClockAdjustment // that are to be recorded
-	ClockCap         ClockCap          // that is to be recorded; without messages: none
 	Notices          []BatchNotice     // of what is fetchable after the last message
 }
 
@@ -43,81 +41,84 @@ type BatchNotice struct {
 
 // Batch applies messages in order to the rows that they touch. now is when the messages were received, by the
 // projector's clock; 0: they were applied before, and no cap is decided.
-func Batch(state *State, clock Clock, messages []Message, known Decisions, now events.Time) Result {
-	b := batch{state: state, known: known, capping: Capping{Now: now}, result: Result{Clock: clock, Ends: make([]End, len(messages))}}
+func Batch(state *State, clock Clock, messages []Message, decisions Decisions, now events.Time) Result {
+	f := folding{
+		state: state, decisions: decisions, capping: Capping{Now: now},
+		result: Result{Clock: clock, Ends: make([]End, len(messages))},
+	}
 	for i, m := range messages {
-		b.applyMessage(i, m)
+		f.applyMessage(i, m)
 	}
 
-	state.Correct(known.Corrections)
-	b.result.ClockCap = b.capping.Cap
-	b.result.Clock.RaiseWatermark(b.result.Clock.Now)
-	b.dropSuperseded()
-	return b.result
+	state.Correct(decisions.Corrections)
+	if f.capping.Cap.Capped {
+		f.result.ClockAdjustments = append(f.result.ClockAdjustments, f.capping.Cap)
+	}
+	f.result.Clock.RaiseWatermark(f.result.Clock.Now)
+	f.dropSuperseded()
+	return f.result
 }
 
-type batch struct {
-	state   *State
-	known   Decisions
-	capping Capping
-	result  Result
+// folding is the state of [Batch].
+type folding struct {
+	state     *State
+	decisions Decisions
+	capping   Capping
+	result    Result
 }
 
-func (b *batch) applyMessage(i int, m Message) {
-	clock := &b.result.Clock
+func (f *folding) applyMessage(i int, m Message) {
+	clock := &f.result.Clock
 	if m.Clock {
 		// It needs no record: a replay reads no clock messages.
-		clock.RaiseWatermark(b.plausible(m.StoredAt))
+		clock.RaiseWatermark(f.plausible(m.StoredAt))
 		return
 	}
 
-	stored := b.capping.StoredAt(*clock, m.Sequence, b.known.ClockCaps.StoredAt(m.Sequence, m.StoredAt))
-	if adjustment := clock.Advance(m.Sequence, stored, b.known.ClockAdjustments); adjustment != nil {
-		b.result.ClockAdjustments = append(b.result.ClockAdjustments, *adjustment)
+	stored := f.capping.StoredAt(*clock, m.Sequence, f.decisions.ClockAdjustments.StoredAt(m.Sequence, m.StoredAt))
+	if adjustment := clock.Advance(m.Sequence, stored, f.decisions.ClockAdjustments); adjustment != nil {
+		f.result.ClockAdjustments = append(f.result.ClockAdjustments, *adjustment)
 	}
 	if !m.NotBuilt {
-		b.result.Ends[i] = b.applyEvent(i, m)
+		f.result.Ends[i] = f.applyEvent(i, m)
 	}
 }
 
 // plausible returns the watermark of a clock message.
-func (b *batch) plausible(stored events.Time) events.Time {
-	if b.capping.Now == 0 {
+func (f *folding) plausible(stored events.Time) events.Time {
+	if f.capping.Now == 0 {
 		return stored
 	}
-	return PlausibleTime(stored, b.capping.Now)
+	return PlausibleTime(stored, f.capping.Now)
 }
 
-func (b *batch) applyEvent(i int, m Message) End {
+func (f *folding) applyEvent(i int, m Message) End {
 	if m.Reason != "" {
 		return End{Reason: m.Reason}
 	}
-	outcome, err := b.state.Apply(m.Event, b.result.Clock.Now)
+	outcome, err := f.state.Apply(m.Event, f.result.Clock.Now)
 	if err != nil {
 		return End{Reason: err.Error()}
 	}
-	for _, n := range b.state.Notices {
-		b.result.Notices = append(b.result.Notices, BatchNotice{i, n})
+	for _, n := range f.state.Notices {
+		f.result.Notices = append(f.result.Notices, BatchNotice{i, n})
 	}
 	return End{Outcome: outcome}
 }
 
-// dropSuperseded drops the notices of what is not fetchable any more at the end of the batch, and all but the last
-// one of each artifact: nobody can have fetched what was there within the batch only.
-func (b *batch) dropSuperseded() {
-	all := b.result.Notices
-	seen := make(map[artifact]bool)
-	last := len(all) // the notices from here on stay
-	for i := len(all) - 1; i >= 0; i-- {
-		a := all[i].artifact()
-		if seen[a] {
-			continue
-		}
-		seen[a] = true
-		if b.state.isFetchable(a) {
-			last--
-			all[last] = all[i]
+// dropSuperseded keeps the last notice of each artifact, if the artifact is fetchable after the last message. Nobody can
+// have fetched what an earlier notice is about: it was there within the batch only.
+func (f *folding) dropSuperseded() {
+	last := make(map[artifact]int) // the index of the artifact's last notice
+	for i, n := range f.result.Notices {
+		last[n.artifact()] = i
+	}
+
+	kept := f.result.Notices[:0]
+	for i, n := range f.result.Notices {
+		if a := n.artifact(); last[a] == i && f.state.isFetchable(a) {
+			kept = append(kept, n)
 		}
 	}
-	b.result.Notices = all[last:]
+	f.result.Notices = kept
 }

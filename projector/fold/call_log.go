@@ -215,23 +215,24 @@ func (s *State) recomputeOwner(owner OwnerRowKey, at events.Time) {
 	}
 }
 
-// sameReport tells whether a report shows the same of a call's rows before and after an event, or the event only
-// clears references to deleted rows. The values that depend on no other row are compared first: they differ most
-// often.
+// sameReport tells whether a report shows the same of a call's rows before and after an event. An event that only clears
+// references to deleted rows changes no report.
 func (s *State) sameReport(before, after CallLog) bool {
+	// Values that depend on no other row are compared first: they differ most often.
 	if before.withoutReferences() != after.withoutReferences() {
 		return false
 	}
-	shown, shows := s.reported(before), s.reported(after)
 
-	// An event clears the reference to a deleted representative by any state without an id. The report showed null and
-	// shows that state now, which is the clearing itself. A confidence or a source that the row did not have says more
-	// than that.
-	deleted := before.RepresentativeID.Valid && !shown.RepresentativeID.Valid
+	// In both reports, a reference to a deleted row is null.
+	reportBefore, reportAfter := s.reported(before), s.reported(after)
+
+	// An event clears the reference to a deleted representative by any state without an id. The first report has null and
+	// the second one has that state, which is no difference. A confidence or a source that the row did not have is one.
+	deleted := before.RepresentativeID.Valid && !reportBefore.RepresentativeID.Valid
 	if deleted && !after.RepresentativeID.Valid && !after.addsToRepresentative(before.Findings) {
-		shows.removeRepresentative()
+		reportAfter.removeRepresentative()
 	}
-	return shown == shows
+	return reportBefore == reportAfter
 }
 
 // addsToRepresentative tells whether the findings have a confidence or a source of the representative that others lack.

@@ -11,22 +11,13 @@ type Clock struct {
 	Watermark events.Time
 }
 
-// ClockAdjustment is a message at which the clock moved forward to a published watermark, because the stream stored
-// the message at an earlier time. A replay has no watermarks and needs the adjustments to give rows the same times.
-// One with sequence 0 is the least clock of a partition: where the stream takes the place of another one, its rows
-// are later than all that was complete before.
-type ClockAdjustment struct {
-	Sequence uint64
-	Time     events.Time
-}
-
-// Advance moves the clock to a message that the stream stored at the given time. recorded holds the adjustments of
-// an earlier application, by sequence. The result, if not nil, is a new adjustment to record.
-func (c *Clock) Advance(sequence uint64, stored events.Time, recorded map[uint64]events.Time) *ClockAdjustment {
-	c.Now = max(c.Now, stored, recorded[0], recorded[sequence])
+// Advance moves the clock to a message that the stream stored at the given time. recorded are the adjustments of an
+// earlier application. The result, if not nil, is a new adjustment to record.
+func (c *Clock) Advance(sequence uint64, stored events.Time, recorded ClockAdjustments) *ClockAdjustment {
+	c.Now = max(c.Now, stored, recorded.forward(0), recorded.forward(sequence))
 	if c.Now < c.Watermark {
 		c.Now = c.Watermark
-		return &ClockAdjustment{Sequence: sequence, Time: c.Watermark}
+		return &ClockAdjustment{First: sequence, Last: sequence, Time: c.Watermark}
 	}
 	return nil
 }

@@ -24,18 +24,19 @@ func TestClock_NeverStepsBackAndReplaysItsAdjustments(t *testing.T) {
 		{"the server's clock is ahead again", 6, 250, 0, 250, false},
 	}
 	var clock fold.Clock
-	recorded := map[uint64]events.Time{}
+	var adjustments []fold.ClockAdjustment
 	for _, step := range steps {
-		adjustment := clock.Advance(step.sequence, step.stored, nil)
+		adjustment := clock.Advance(step.sequence, step.stored, fold.ClockAdjustments{})
 		if clock.Now != step.want || (adjustment != nil) != step.wantAdjusted {
 			t.Fatalf("%s: clock = %d, adjustment = %v, want %d, adjusted: %t", step.name, clock.Now, adjustment, step.want, step.wantAdjusted)
 		}
 		if adjustment != nil {
-			recorded[adjustment.Sequence] = adjustment.Time
+			adjustments = append(adjustments, *adjustment)
 		}
 		clock.RaiseWatermark(step.watermark)
 	}
 	var replay fold.Clock
+	recorded := fold.NewClockAdjustments(adjustments)
 	for _, step := range steps {
 		if adjustment := replay.Advance(step.sequence, step.stored, recorded); adjustment != nil || replay.Now != step.want {
 			t.Fatalf("replay, %s: clock = %d, adjustment = %v, want %d and none", step.name, replay.Now, adjustment, step.want)
@@ -46,7 +47,7 @@ func TestClock_NeverStepsBackAndReplaysItsAdjustments(t *testing.T) {
 // The adjustment with sequence 0 holds for all messages, whichever is the first of the partition.
 func TestClock_BeginsAtTheLeastClock(t *testing.T) {
 	var clock fold.Clock
-	recorded := map[uint64]events.Time{0: 100, 9: 150}
+	recorded := fold.NewClockAdjustments([]fold.ClockAdjustment{{Time: 100}, {First: 9, Last: 9, Time: 150}})
 	for _, step := range []struct {
 		sequence     uint64
 		stored, want events.Time

@@ -6,30 +6,27 @@ import (
 	"callboard/events"
 )
 
-// The lists in day_count, named after their tables. Those of topology are named after their entities.
+// The lists of row_count are named after their tables. The lists of topology are named after their entities.
 const (
 	ListCallLog   = "call_log"
 	ListRecording = "recording"
 	ListAnalysis  = "analysis"
 	ListVoicemail = "voicemail"
+
+	// ListReferences begins the name of a list of references. The rest is the family: call_group, extension,
+	// representative, or a kind of classification.
+	ListReferences = "reference/"
 )
 
-// The families of reference_count that are not kinds of classification.
-const (
-	FamilyCallGroup      = "call_group"
-	FamilyExtension      = "extension"
-	FamilyRepresentative = "representative"
-)
+// Counts holds the changes to row_count. Some of them can be zero.
+type Counts map[CountKey]int64
 
-// Deltas holds the changes to counters by key.
-type Deltas[K comparable] map[K]int64
-
-func (d *Deltas[K]) add(by int64, keys ...K) {
-	if *d == nil {
-		*d = make(Deltas[K])
+func (c *Counts) add(by int64, keys ...CountKey) {
+	if *c == nil {
+		*c = make(Counts)
 	}
 	for _, key := range keys {
-		(*d)[key] += by
+		(*c)[key] += by
 	}
 }
 
@@ -60,26 +57,28 @@ func (s *State) countPerExtension(list string, key Key, createdAt events.Time, e
 
 // countReferences counts each thing that a call refers to once, whether it exists or not.
 func (s *State) countReferences(call CallLog, by int64) {
-	count := func(family, key string) { s.References.add(by, ReferenceKey{call.System, family, key}) }
+	count := func(list, subset string) {
+		s.Counts.add(by, CountKey{System: call.System, List: list, Subset: subset})
+	}
 	if call.CallGroupID.Valid {
-		count(FamilyCallGroup, call.CallGroupID.Value.String())
+		count(ListReferences+"call_group", call.CallGroupID.Value.String())
 	}
 	for _, id := range call.extensions() {
-		count(FamilyExtension, id.String())
+		count(ListReferences+"extension", id.String())
 	}
 	if call.RepresentativeID.Valid {
-		count(FamilyRepresentative, call.RepresentativeID.Value.String())
+		count(ListReferences+"representative", call.RepresentativeID.Value.String())
 	}
 
-	countCode := func(kind string, code events.Null[string]) {
+	countCode := func(list string, code events.Null[string]) {
 		if code.Valid {
-			count(kind, code.Value)
+			count(list, code.Value)
 		}
 	}
-	countCode("category", call.Category)
-	countCode("overall_sentiment", call.OverallSentiment.Code)
-	countCode("employee_sentiment", call.EmployeeSentiment.Code)
-	countCode("customer_sentiment", call.CustomerSentiment.Code)
+	countCode(ListReferences+"category", call.Category)
+	countCode(ListReferences+"overall_sentiment", call.OverallSentiment.Code)
+	countCode(ListReferences+"employee_sentiment", call.EmployeeSentiment.Code)
+	countCode(ListReferences+"customer_sentiment", call.CustomerSentiment.Code)
 }
 
 // refersLike tells whether two rows of a call refer to the same things.

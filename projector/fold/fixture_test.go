@@ -30,7 +30,6 @@ type fixture struct {
 	Recordings       map[fold.RecordingKey]fold.Recording
 	Tombstones       map[fold.TombstoneKey]fold.Tombstone
 	Counts           map[fold.CountKey]int64
-	References       map[fold.ReferenceKey]int64
 	GlobalDirectory  int64
 	DeadLetters      int
 
@@ -82,8 +81,11 @@ func (f *fixture) apply(batch ...timedEvent) []fold.Outcome {
 	save(f.TranscriptTexts, &s.TranscriptTexts, func(r fold.TranscriptText) fold.OwnerRowKey { return r.OwnerRowKey })
 	save(f.Recordings, &s.Recordings, func(r fold.Recording) fold.RecordingKey { return r.RecordingKey })
 	save(f.Tombstones, &s.Tombstones, func(r fold.Tombstone) fold.TombstoneKey { return r.TombstoneKey })
-	addDeltas(f.Counts, s.Counts)
-	addDeltas(f.References, s.References)
+	for key, by := range s.Counts {
+		if f.Counts[key] += by; f.Counts[key] == 0 {
+			delete(f.Counts, key)
+		}
+	}
 	f.GlobalDirectory += s.GlobalDirectory
 	return outcomes
 }
@@ -121,14 +123,6 @@ func save[K, R comparable](rows map[K]R, table *fold.Table[K, R], key func(R) K)
 	}
 }
 
-func addDeltas[K comparable](counts map[K]int64, deltas fold.Deltas[K]) {
-	for key, by := range deltas {
-		if counts[key] += by; counts[key] == 0 {
-			delete(counts, key)
-		}
-	}
-}
-
 // differences returns one line for each table in which two fixtures differ.
 func (f *fixture) differences(want *fixture) []string {
 	var lines []string
@@ -155,7 +149,7 @@ func (f *fixture) recount() *fixture {
 	for _, row := range f.CallLogs {
 		r.countPerExtension(fold.ListCallLog, row.Key, row.CreatedAt, row)
 		refer := func(family, key string) {
-			r.References[fold.ReferenceKey{System: row.System, Family: family, Key: key}]++
+			r.Counts[fold.CountKey{System: row.System, List: "reference/" + family, Subset: key}]++
 		}
 		for id := range extensionsOf(row) {
 			refer("extension", id.String())

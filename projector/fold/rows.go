@@ -183,17 +183,10 @@ type ExtensionEntry struct {
 	ID        uuid.UUID   `db:"id"` // of the call or the analysis
 }
 
-// CountKey is the key of a row of day_count.
+// CountKey is the key of a row of row_count: a list's rows of a day, or the calls that refer to something.
 type CountKey struct {
 	System uuid.UUID `db:"system_id"`
-	List   string    `db:"list"`   // the table's name, or a kind of topology
-	Subset string    `db:"subset"` // empty for all rows, else a status or an extension
-	Day    Day       `db:"day"`
-}
-
-// ReferenceKey is the key of a row of reference_count.
-type ReferenceKey struct {
-	System uuid.UUID `db:"system_id"`
-	Family string    `db:"family"` // call_group, extension, representative, or a classification's kind
-	Key    string    `db:"key"`    // an id, or a code
+	List   string    `db:"list"`
+	Subset string    `db:"subset"` // empty for all rows, else a status or an extension; of references, an id or a code
+	Day    Day       `db:"day"`    // of references 0
 }

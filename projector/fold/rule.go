@@ -43,9 +43,9 @@ func of[K any](key func(events.Identity) K, fetchable func(K) []Notice) func(eve
 
 // Need asks the tables for the rows that folding the events reads. The deletion of a facet asks for the facet only,
 // because it does not name the call or voicemail: see [FacetDeletions].
-func (s *State) Need(batch []events.Event) {
+func (s *State) Need(list []events.Event) {
 	rules := s.rules()
-	for _, e := range batch {
+	for _, e := range list {
 		s.Tombstones.need(tombstoneKey(e.Identity))
 		if r, ok := rules[e.Entity]; ok {
 			r.need(e)
@@ -53,10 +53,10 @@ func (s *State) Need(batch []events.Event) {
 	}
 }
 
-// FacetDeletions returns the events of a batch that delete a recording or an analysis. The caller loads what these
-// events need before it asks for the rows of the whole batch, and then calls [State.NeedOwnerRows].
-func FacetDeletions(batch []events.Event) (deletions []events.Event) {
-	for _, e := range batch {
+// FacetDeletions returns the events of a list that delete a recording or an analysis. The caller loads what these
+// events need before it asks for the rows of the whole list, and then calls [State.NeedOwnerRows].
+func FacetDeletions(list []events.Event) (deletions []events.Event) {
+	for _, e := range list {
 		if e.Deleted() && (e.Entity == events.EntityRecording || e.Entity == events.EntityAnalysis) {
 			deletions = append(deletions, e)
 		}

@@ -31,9 +31,7 @@ type State struct {
 	Voicemails       Table[Key, Voicemail]
 	Tombstones       Table[TombstoneKey, Tombstone]
 
-	// Counts and References are the changes to day_count and reference_count. Some of them can be zero.
-	Counts     Deltas[CountKey]
-	References Deltas[ReferenceKey]
+	Counts Counts
 
 	// GlobalDirectory is how many events have changed what rows of other tables show of the global classifications.
 	GlobalDirectory int64

@@ -13,17 +13,17 @@ import (
 	"callboard/projector/store"
 )
 
-// Applier commits the items of one partition to the tables. It is for one goroutine.
+// Applier commits the messages of one partition to the tables. It is for one goroutine.
 type Applier struct {
 	JetStream jetstream.JetStream // for claim checks
 	Store     *store.Store
 	Reader    Reader
 	Replay    *Replay               // nil: the tables are the live projection's
 	Position  store.Position        // moves with every commit
-	OnCommit  func(store.ChangeSet) // called after every commit of items
+	OnCommit  func(store.ChangeSet) // called after every commit of messages
 	Tracer    trace.Tracer          // of the commits' spans; nil: there are none
 
-	// Timeout limits the commits of items whose claim checks were fetched together. They finish although the context
+	// Timeout limits the commits of messages whose claim checks were fetched together. They finish although the context
 	// ends. 0: they end with it.
 	Timeout time.Duration
 }
@@ -36,55 +36,57 @@ type Replay struct {
 	KeepNoDeadLetters bool          // messages that can't be applied are passed to OnCommit, and not recorded as dead letters
 }
 
-// Apply commits items. Those that can't be applied become dead letters. received is when they were received, by this
-// host's clock.
-func (a *Applier) Apply(ctx context.Context, items []Decoded, received time.Time) error {
+// Apply commits messages. A message that can't be applied becomes a dead letter. received is when the messages were
+// received, by this host's clock.
+func (a *Applier) Apply(ctx context.Context, messages []Decoded, received time.Time) error {
 	now := events.TimeOf(received)
 	if a.Replay != nil {
 		now = 0
 	}
-	return forEachPortion(ctx, a.JetStream, items, func(portion []Decoded) error {
+	return withBodies(ctx, a.JetStream, messages, func(ready []Decoded) error {
 		if a.Timeout == 0 {
-			return a.bisect(ctx, portion, now)
+			return a.bisect(ctx, ready, now)
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.Timeout)
 		defer cancel()
-		return a.bisect(ctx, portion, now)
+		return a.bisect(ctx, ready, now)
 	})
 }
 
-// bisect commits items in one transaction. If PostgreSQL refuses it, bisect halves the items until the item at fault is
-// alone. If its data was refused, it becomes a dead letter. Any other refusal is returned, and the position is right
-// before the item.
-func (a *Applier) bisect(ctx context.Context, items []Decoded, now events.Time) error {
-	err := a.try(ctx, items, now)
-	if err == nil || !store.IsRefused(err) {
+// bisect commits messages in one transaction. Where PostgreSQL refuses the transaction, bisect commits each half of the
+// messages by itself, and so on, until the message at fault is alone. It becomes a dead letter if its data was refused.
+// Any other refusal is returned, and the position is right before the message.
+func (a *Applier) bisect(ctx context.Context, messages []Decoded, now events.Time) error {
+	err := a.try(ctx, messages, now)
+	switch {
+	case err == nil || !store.IsRefused(err):
 		return err
-	}
 
-	// The item at fault is alone. It is a dead letter from then on, also if PostgreSQL refuses that for another reason.
-	if len(items) == 1 {
-		if !store.IsDataError(err) || items[0].Reason != "" {
+	// The message at fault is in one of the halves.
+	case len(messages) > 1:
+		half := len(messages) / 2
+		if err := a.bisect(ctx, messages[:half], now); err != nil {
 			return err
 		}
-		items[0].Reason = store.DataErrorReason(err)
-		return a.try(ctx, items, now)
-	}
+		return a.bisect(ctx, messages[half:], now)
 
-	half := len(items) / 2
-	if err := a.bisect(ctx, items[:half], now); err != nil {
+	// Not the data is at fault, or PostgreSQL has refused the dead letter, too.
+	case !store.IsDataError(err) || messages[0].Reason != "":
 		return err
 	}
-	return a.bisect(ctx, items[half:], now)
+
+	// From now on the message is a dead letter, also if this transaction fails for another reason.
+	messages[0].Reason = store.DataErrorReason(err)
+	return a.try(ctx, messages, now)
 }
 
-// try commits items in one transaction.
-func (a *Applier) try(ctx context.Context, items []Decoded, now events.Time) (err error) {
-	ctx, end := a.startSpan(ctx, items)
+// try commits messages in one transaction.
+func (a *Applier) try(ctx context.Context, messages []Decoded, now events.Time) (err error) {
+	ctx, end := a.startSpan(ctx, messages)
 	defer func() { end(err) }()
 	var changes store.ChangeSet
 	err = a.Store.BeginFunc(ctx, func(tx *store.Tx) (err error) {
-		changes, err = a.foldAndWrite(ctx, tx, items, now)
+		changes, err = a.foldAndWrite(ctx, tx, messages, now)
 		return err
 	})
 	if err != nil {
@@ -95,17 +97,17 @@ func (a *Applier) try(ctx context.Context, items []Decoded, now events.Time) (er
 	return nil
 }
 
-func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, items []Decoded, now events.Time) (store.ChangeSet, error) {
-	state, err := tx.Load(ctx, a.Position.Partition, eventsOf(items), a.Replay == nil)
+func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, messages []Decoded, now events.Time) (store.ChangeSet, error) {
+	state, err := tx.Load(ctx, a.Position.Partition, eventsOf(messages), a.Replay == nil)
 	if err != nil {
 		return store.ChangeSet{}, err
 	}
-	retries, err := a.retries(ctx, tx, items)
+	retries, err := a.retries(ctx, tx, messages)
 	if err != nil {
 		return store.ChangeSet{}, err
 	}
 
-	changes := Fold(state, a.Position, items, Known{Decisions: a.Reader.Decisions, Retries: retries, Now: now})
+	changes := Fold(state, a.Position, messages, a.Reader.Decisions, retries, now)
 	changes.DeadLetters = slices.DeleteFunc(changes.DeadLetters, a.Reader.Decisions.HasDeadLetter)
 
 	written := changes
@@ -116,12 +118,12 @@ func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, items []Decode
 	return changes, err
 }
 
-// retries returns the sequences of the items that are retries of open dead letters.
-func (a *Applier) retries(ctx context.Context, tx *store.Tx, items []Decoded) (map[uint64]bool, error) {
+// retries returns the sequences of the messages that are retries of open dead letters.
+func (a *Applier) retries(ctx context.Context, tx *store.Tx, messages []Decoded) (map[uint64]bool, error) {
 	if a.Replay != nil {
 		return map[uint64]bool{}, nil
 	}
-	return tx.Retries(ctx, a.Position, retryCandidates(items))
+	return tx.Retries(ctx, a.Position, retryCandidates(messages))
 }
 
 // Advance moves the position, its clock and its watermark without any messages.

@@ -9,55 +9,52 @@ import (
 // unknown is counted as the entity of a subject that names none.
 const unknown events.Entity = "unknown"
 
-// Known is what a fold knows beside the rows and the items.
-type Known struct {
-	Decisions store.Decisions
-	Retries   map[uint64]bool // the sequences of items that are retries of open dead letters
-	Now       events.Time     // when the items were received, by this host's clock; 0: they were applied before, and no clock cap is decided
-}
-
-// Fold applies items in order to the rows that they touch, and returns what is to be written.
-func Fold(state *fold.State, from store.Position, items []Decoded, known Known) store.ChangeSet {
-	messages := make([]fold.Message, len(items))
-	for i, it := range items {
-		messages[i] = it.message()
+// Fold applies messages in order to the rows that they touch, and returns what is to be written. retries has the
+// sequences of messages that are retries of open dead letters. now is when the messages were received, by this host's
+// clock; 0: they were applied before, and no clock is capped.
+func Fold(
+	state *fold.State, from store.Position, messages []Decoded, decisions store.Decisions, retries map[uint64]bool, now events.Time,
+) store.ChangeSet {
+	list := make([]fold.Message, len(messages))
+	for i, m := range messages {
+		list[i] = m.toFold()
 	}
-	result := fold.Batch(state, from.Clock, messages, known.Decisions.Decisions, known.Now)
+	result := fold.Batch(state, from.Clock, list, decisions.Decisions, now)
 
 	c := store.ChangeSet{
 		From: from, To: from, State: state, MessageCounts: make(store.MessageCounts),
-		ClockCap: result.ClockCap, ClockAdjustments: result.ClockAdjustments,
+		ClockAdjustments: result.ClockAdjustments,
 	}
 	c.To.Clock = result.Clock
-	if len(items) > 0 {
-		last := messages[len(items)-1]
+	if len(list) > 0 {
+		last := list[len(list)-1]
 		c.To.Sequence, c.To.LastMessage, c.To.LastMessageAt = last.Sequence, last.Sequence, last.StoredAt
 	}
-	for i, it := range items {
-		if !it.clock && !it.notBuilt {
-			addEnd(&c, it, result.Ends[i], known.Retries)
+	for i, m := range messages {
+		if !m.clock && !m.notBuilt {
+			addEnd(&c, m, result.Ends[i], retries)
 		}
 	}
 	for _, n := range result.Notices {
-		c.Notices = append(c.Notices, items[n.Message].notice(n.Notice))
+		c.Notices = append(c.Notices, messages[n.Message].notice(n.Notice))
 	}
 	return c
 }
 
-// addEnd adds what became of an item.
-func addEnd(c *store.ChangeSet, it Decoded, end fold.End, retries map[uint64]bool) {
+// addEnd adds what became of a message.
+func addEnd(c *store.ChangeSet, m Decoded, end fold.End, retries map[uint64]bool) {
 	if end.Outcome == fold.Conflicting {
 		c.Conflicts = append(c.Conflicts, store.Conflict{
-			Sequence: it.Sequence, Entity: it.Event.Entity, Source: it.Event.Source, ID: it.Event.ID,
+			Sequence: m.Sequence, Entity: m.Event.Entity, Source: m.Event.Source, ID: m.Event.ID,
 		})
 	}
 	switch {
-	case retries[it.Sequence]:
-		c.Retries = append(c.Retries, it.retry(end.Outcome, end.Reason))
+	case retries[m.Sequence]:
+		c.Retries = append(c.Retries, m.retry(end.Outcome, end.Reason))
 	case end.Reason != "":
-		c.DeadLetters = append(c.DeadLetters, it.DeadLetter(end.Reason))
+		c.DeadLetters = append(c.DeadLetters, m.DeadLetter(end.Reason))
 	}
-	c.MessageCounts.AddMessage(entityOf(it.Subject), end.Outcome)
+	c.MessageCounts.AddMessage(entityOf(m.Subject), end.Outcome)
 }
 
 func entityOf(subject string) events.Entity {

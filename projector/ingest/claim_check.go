@@ -13,68 +13,68 @@ import (
 // maxClaimedBytes limits the claim-checked bodies in memory.
 const maxClaimedBytes = 64 << 20
 
-// forEachPortion fetches the claim checks of items and calls apply, with as many items at a time as fit into memory. If
-// NATS is not healthy, the items before the first missing text are applied. An item does not keep its text: the batch
-// lasts longer.
-func forEachPortion(ctx context.Context, js jetstream.JetStream, items []Decoded, apply func([]Decoded) error) error {
-	for len(items) > 0 {
-		portion := items[:portionSize(items)]
-		ready, fetchErr := fetchBodies(ctx, js, portion)
+// withBodies fetches the claim checks of messages and calls apply, with as many messages at a time as fit into memory. If
+// NATS is not healthy, the messages before the first missing text are applied. A message does not keep its text: the
+// batch lasts longer.
+func withBodies(ctx context.Context, js jetstream.JetStream, messages []Decoded, apply func([]Decoded) error) error {
+	for len(messages) > 0 {
+		fitting := messages[:countFitting(messages)]
+		ready, fetchErr := fetchBodies(ctx, js, fitting)
 		if ready > 0 {
-			if err := apply(portion[:ready]); err != nil {
+			if err := apply(fitting[:ready]); err != nil {
 				return err
 			}
 		}
 		if fetchErr != nil {
 			return fetchErr
 		}
-		dropBodies(portion)
-		items = items[len(portion):]
+		dropBodies(fitting)
+		messages = messages[len(fitting):]
 	}
 	return nil
 }
 
-// portionSize returns how many of the items, at least one, have claim-checked bodies that fit into memory together.
-func portionSize(items []Decoded) int {
+// countFitting returns how many of the messages, at least one, have claim-checked bodies that fit into memory together.
+func countFitting(messages []Decoded) int {
 	var size int64
-	for i, it := range items {
-		if transcript, ok := it.Event.State.(*events.Transcript); ok && transcript.Object != nil {
+	for i, m := range messages {
+		if transcript, ok := m.Event.State.(*events.Transcript); ok && transcript.Object != nil {
 			size += min(transcript.Object.Bytes, events.MaxBodyBytes) // a larger one is not fetched
 		}
 		if size > maxClaimedBytes && i > 0 {
 			return i
 		}
 	}
-	return len(items)
+	return len(messages)
 }
 
 // dropBodies drops the texts of transcripts that have been applied.
-func dropBodies(items []Decoded) {
-	for _, it := range items {
-		if transcript, ok := it.Event.State.(*events.Transcript); ok {
+func dropBodies(messages []Decoded) {
+	for _, m := range messages {
+		if transcript, ok := m.Event.State.(*events.Transcript); ok {
 			transcript.Text, transcript.Turns = events.Null[string]{}, nil
 		}
 	}
 }
 
-// fetchBodies fetches the claim-checked transcripts of items. An entry that doesn't exist or doesn't match its claim
-// makes its item a dead letter. If NATS is not healthy, an error is returned; ready is the number of items before the
+// fetchBodies fetches the claim-checked transcripts of messages. An entry that doesn't exist or doesn't match its claim
+// makes its message a dead letter. If NATS is not healthy, an error is returned; ready is the number of messages before the
 // first one that lacks its body.
-func fetchBodies(ctx context.Context, js jetstream.JetStream, items []Decoded) (ready int, err error) {
+func fetchBodies(ctx context.Context, js jetstream.JetStream, messages []Decoded) (ready int, err error) {
 	var transcripts []*events.Transcript
-	var claimed []int // the indexes of their items
-	for i, it := range items {
-		if transcript, ok := it.Event.State.(*events.Transcript); ok && it.Reason == "" && transcript.Object != nil {
+	var claimed []int // the indexes of their messages
+	for i, m := range messages {
+		if transcript, ok := m.Event.State.(*events.Transcript); ok && m.Reason == "" && transcript.Object != nil {
 			transcripts, claimed = append(transcripts, transcript), append(claimed, i)
 		}
 	}
 
 	invalid, err := events.FetchBodies(ctx, js, transcripts)
-	ready = len(items)
+	ready = len(messages)
 	for j, i := range slices.Backward(claimed) {
 		switch {
 		case invalid[j] != nil:
-			items[i].Reason = invalid[j].Error()
+			messages[i].Reason = invalid[j].Error()
 		case transcripts[j].Object != nil:
 			ready = i
 		}

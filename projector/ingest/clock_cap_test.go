@@ -2,6 +2,7 @@ package ingest_test
 
 import (
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,8 +36,8 @@ func (l *jump) store(times ...time.Time) {
 	}
 }
 
-// items reads all messages above a sequence.
-func (l *jump) items(above uint64, d store.Decisions) []ingest.Decoded {
+// decoded decodes all messages above a sequence.
+func (l *jump) decoded(above uint64, d store.Decisions) []ingest.Decoded {
 	l.t.Helper()
 	reader := ingest.Reader{Decisions: d}
 	messages := l.messages(above)
@@ -49,8 +50,8 @@ func (l *jump) items(above uint64, d store.Decisions) []ingest.Decoded {
 // receive applies the messages above the position that are received at an instant.
 func (l *jump) receive(now time.Time) {
 	l.t.Helper()
-	items := l.items(l.applier.Position.Sequence, l.applier.Reader.Decisions)
-	if err := l.applier.Apply(l.t.Context(), items, now); err != nil {
+	decoded := l.decoded(l.applier.Position.Sequence, l.applier.Reader.Decisions)
+	if err := l.applier.Apply(l.t.Context(), decoded, now); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -69,7 +70,7 @@ func (l *jump) claim() {
 func (l *jump) setBack() {
 	l.t.Helper()
 	l.database.ClearProjection(l.t)
-	l.exec("delete from projection.position; delete from control.clock_cap; delete from control.clock_adjustment")
+	l.exec("delete from projection.position; delete from control.clock_adjustment")
 	l.claim()
 }
 
@@ -95,7 +96,7 @@ func (l *jump) checkReplay() {
 		l.t.Fatal(err)
 	}
 	folder := newFolder(start, decisions)
-	folder.apply(l.items(0, decisions))
+	folder.apply(l.decoded(0, decisions))
 	got := make(map[uuid.UUID]time.Time)
 	for row := range folder.Changes.State.CallLogs.Rows() {
 		got[row.ID] = row.UpdatedAt.Std().UTC()
@@ -109,12 +110,13 @@ func (l *jump) checkReplay() {
 }
 
 // checkCaps compares the recorded caps, without their times.
-func (l *jump) checkCaps(want ...fold.ClockCap) {
+func (l *jump) checkCaps(want ...fold.ClockAdjustment) {
 	l.t.Helper()
-	caps, err := l.applier.Store.ClockCaps(l.t.Context(), store.Position{Stream: l.applier.Position.Stream})
+	decisions, err := l.applier.Store.Decisions(l.t.Context(), store.Position{Stream: l.applier.Position.Stream})
 	if err != nil {
 		l.t.Fatal(err)
 	}
+	caps := slices.DeleteFunc(decisions.ClockAdjustments.List(), func(a fold.ClockAdjustment) bool { return !a.Capped })
 	same := len(caps) == len(want)
 	for i := 0; same && i < len(caps); i++ {
 		same = caps[i].First == want[i].First && caps[i].Last == want[i].Last && caps[i].Messages == want[i].Messages &&
@@ -150,7 +152,7 @@ func TestApplier_CapsAJumpOfTheStreamsClock(t *testing.T) {
 	l.store(now.Add(-2*second), now.Add(-second), now.Add(day), now.Add(-second/2))
 	l.receive(now)
 	l.checkNotAhead(now)
-	l.checkCaps(fold.ClockCap{First: 3, Last: 3, Messages: 1})
+	l.checkCaps(fold.ClockAdjustment{First: 3, Last: 3, Messages: 1})
 
 	l.store(now.Add(second), now.Add(2*second))
 	l.receive(now.Add(2 * second))
@@ -174,7 +176,7 @@ func TestApplier_CapsAClockThatStaysAhead(t *testing.T) {
 	l.store(now.Add(time.Minute)) // within what is accepted
 	l.receive(now)
 	l.checkCaps(
-		fold.ClockCap{First: 1, Last: 3, Messages: 3}, fold.ClockCap{First: 4, Last: 6, Messages: 3}, fold.ClockCap{First: 7, Last: 9, Messages: 3},
+		fold.ClockAdjustment{First: 1, Last: 3, Messages: 3}, fold.ClockAdjustment{First: 4, Last: 6, Messages: 3}, fold.ClockAdjustment{First: 7, Last: 9, Messages: 3},
 	)
 	if got, want := l.applier.Position.Clock.Now.Std(), now.Add(time.Minute); !got.Equal(want) {
 		t.Errorf("clock after the jump = %v, want %v", got, want)
@@ -198,7 +200,7 @@ func TestApplier_AdjustsACappedClockToTheWatermark(t *testing.T) {
 	if got, want := l.applier.Position.Clock.Now.Std(), now.Add(10*second); !got.Equal(want) {
 		t.Errorf("clock = %v, want that of the watermark, %v", got, want)
 	}
-	check(t, "clock adjustments", l.queryInt("select count(*) from control.clock_adjustment where sequence = 2"), 1)
+	check(t, "clock adjustments", l.queryInt("select count(*) from control.clock_adjustment where not capped and first_sequence = 2"), 1)
 	l.checkReplay()
 }
 
@@ -213,7 +215,7 @@ func TestApplier_ContinuesBehindACap(t *testing.T) {
 	l.store(now.Add(second), now.Add(day))
 	l.receive(now.Add(2 * second))
 	l.checkNotAhead(now.Add(2 * second))
-	l.checkCaps(fold.ClockCap{First: 2, Last: 2, Messages: 1}, fold.ClockCap{First: 4, Last: 4, Messages: 1})
+	l.checkCaps(fold.ClockAdjustment{First: 2, Last: 2, Messages: 1}, fold.ClockAdjustment{First: 4, Last: 4, Messages: 1})
 	for id, at := range before {
 		if got := l.updatedAt()[id]; !got.Equal(at) {
 			t.Errorf("updatedAt of call %s = %v, want %v as before the claim", id, got, at)
@@ -236,7 +238,7 @@ func TestApplier_RepeatsRecordedCaps(t *testing.T) {
 	if got := l.updatedAt(); !maps.Equal(got, want) {
 		t.Errorf("updatedAt of a second application = %v, want %v", got, want)
 	}
-	l.checkCaps(fold.ClockCap{First: 2, Last: 3, Messages: 2})
+	l.checkCaps(fold.ClockAdjustment{First: 2, Last: 3, Messages: 2})
 }
 
 // A database that lost the cap gets another one. No row comes before where it was, and the new record is what a
@@ -251,7 +253,7 @@ func TestApplier_DecidesALostCapAgain(t *testing.T) {
 	l.store(now.Add(10 * second))
 	l.receive(now.Add(20 * second))
 	l.checkNotAhead(now.Add(20 * second))
-	l.checkCaps(fold.ClockCap{First: 2, Last: 2, Messages: 1})
+	l.checkCaps(fold.ClockAdjustment{First: 2, Last: 2, Messages: 1})
 	after := l.updatedAt()
 	for id, at := range before {
 		if after[id].Before(at) {
@@ -271,15 +273,15 @@ func TestFold_CapsTheWatermarkOfAClockMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	items := new(ingest.Reader).Read(e.messages(0))
+	decoded := new(ingest.Reader).Read(e.messages(0))
 	for _, test := range []struct{ ahead, want time.Duration }{{day, 0}, {time.Minute, time.Minute}, {time.Minute + second, 0}, {-second, -second}} {
-		items[0].StoredAt, items[1].StoredAt, items[2].StoredAt = now.Add(-2*second), now.Add(test.ahead), now.Add(-2*second)
-		changes := ingest.Fold(new(fold.State), e.applier.Position, items, ingest.Known{Now: events.TimeOf(now)})
+		decoded[0].StoredAt, decoded[1].StoredAt, decoded[2].StoredAt = now.Add(-2*second), now.Add(test.ahead), now.Add(-2*second)
+		changes := ingest.Fold(new(fold.State), e.applier.Position, decoded, store.Decisions{}, nil, events.TimeOf(now))
 		if got, want := changes.To.Clock.Watermark.Std(), now.Add(test.want); !got.Equal(want) {
 			t.Errorf("watermark of a clock message that is %v ahead = %v, want %v", test.ahead, got, want)
 		}
-		if changes.ClockCap.Messages != 0 {
-			t.Errorf("cap of a clock message that is %v ahead = %+v, want none", test.ahead, changes.ClockCap)
+		if list := changes.ClockAdjustments; slices.ContainsFunc(list, func(a fold.ClockAdjustment) bool { return a.Capped }) {
+			t.Errorf("adjustments of a clock message that is %v ahead = %+v, want none that is capped", test.ahead, list)
 		}
 	}
 }

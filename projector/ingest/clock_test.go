@@ -27,11 +27,11 @@ func TestFold_ClockMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	items := new(ingest.Reader).Read(e.messages(0))
+	decoded := new(ingest.Reader).Read(e.messages(0))
 	for i, second := range []int64{10, 20, 19, 15, 30, 29, 31, 40} {
-		items[i].StoredAt = time.Unix(second, 0)
+		decoded[i].StoredAt = time.Unix(second, 0)
 	}
-	whole := ingest.Fold(new(fold.State), e.applier.Position, items, ingest.Known{})
+	whole := ingest.Fold(new(fold.State), e.applier.Position, decoded, store.Decisions{}, nil, 0)
 	checkClock(t, "one batch", whole, 10, 20, 30, 31)
 	if got := whole.To; got.Sequence != 8 || got.LastMessage != 8 || got.LastMessageAt != 40_000 || got.Clock.Watermark != 40_000 {
 		t.Errorf("position = %+v, want the last clock message, at 40 s", got)
@@ -39,15 +39,11 @@ func TestFold_ClockMessages(t *testing.T) {
 	if read := whole.MessageCounts.TotalRead(); read != 4 {
 		t.Errorf("messages read = %d, want 4", read)
 	}
-	adjustments := map[uint64]events.Time{}
-	for _, a := range whole.ClockAdjustments {
-		adjustments[a.Sequence] = a.Time
-	}
 
-	single := ingest.Fold(new(fold.State), e.applier.Position, nil, ingest.Known{})
+	single := ingest.Fold(new(fold.State), e.applier.Position, nil, store.Decisions{}, nil, 0)
 	var recorded []fold.ClockAdjustment
-	for i := range items {
-		single = ingest.Fold(single.State, single.To, items[i:i+1], ingest.Known{})
+	for i := range decoded {
+		single = ingest.Fold(single.State, single.To, decoded[i:i+1], store.Decisions{}, nil, 0)
 		recorded = append(recorded, single.ClockAdjustments...)
 	}
 	checkClock(t, "a batch for each message", single, 10, 20, 30, 31)
@@ -55,9 +51,9 @@ func TestFold_ClockMessages(t *testing.T) {
 		t.Errorf("adjustments of single messages = %v, want 2, those of the batch: %v", recorded, whole.ClockAdjustments)
 	}
 
-	known := ingest.Known{Decisions: store.Decisions{Decisions: fold.Decisions{ClockAdjustments: adjustments}}}
-	withoutClocks := slices.DeleteFunc(items, func(it ingest.Decoded) bool { return it.Subject == events.ClockSubject })
-	checkClock(t, "a replay", ingest.Fold(new(fold.State), e.applier.Position, withoutClocks, known), 10, 20, 30, 31)
+	decisions := store.Decisions{Decisions: fold.Decisions{ClockAdjustments: fold.NewClockAdjustments(recorded)}}
+	withoutClocks := slices.DeleteFunc(decoded, func(it ingest.Decoded) bool { return it.Subject == events.ClockSubject })
+	checkClock(t, "a replay", ingest.Fold(new(fold.State), e.applier.Position, withoutClocks, decisions, nil, 0), 10, 20, 30, 31)
 }
 
 // checkClock checks when calls were updated, in seconds.

@@ -23,7 +23,7 @@ type Decoded struct {
 	retryOf  store.MessageID // the dead letter that the message names, unless it is recorded as failed; zero: none
 }
 
-// Reader turns the messages of a partition into items, in order.
+// Reader decodes the messages of a partition, in order.
 type Reader struct {
 	Decisions store.Decisions
 	System    uuid.NullUUID // whose events are decoded alone; none: all are
@@ -32,95 +32,95 @@ type Reader struct {
 }
 
 // Read decodes messages.
-func (r *Reader) Read(messages []events.StoredMessage) []Decoded {
-	items := make([]Decoded, 0, len(messages))
-	for _, m := range messages {
-		it := Decoded{StoredMessage: m}
-		if it.Subject == events.ClockSubject {
-			it.clock = true
-			items = append(items, it)
+func (r *Reader) Read(stored []events.StoredMessage) []Decoded {
+	messages := make([]Decoded, 0, len(stored))
+	for _, s := range stored {
+		m := Decoded{StoredMessage: s}
+		if m.Subject == events.ClockSubject {
+			m.clock = true
+			messages = append(messages, m)
 			continue
 		}
-		if r.System.Valid && events.SubjectSystem(it.Subject) != r.System.UUID {
-			it.notBuilt = true
-			items = append(items, it)
+		if r.System.Valid && events.SubjectSystem(m.Subject) != r.System.UUID {
+			m.notBuilt = true
+			messages = append(messages, m)
 			continue
 		}
 		if reason, dead := r.Decisions.DeadLetters[store.NewMessageID(m.Sequence, m.StoredAt)]; dead {
-			it.Reason = reason
-		} else if named, storedAt, ok := events.ParseRetry(it.Header); ok {
-			it.retryOf = store.MessageID{Sequence: named, StoredAt: storedAt}
+			m.Reason = reason
+		} else if named, storedAt, ok := events.ParseRetry(m.Header); ok {
+			m.retryOf = store.MessageID{Sequence: named, StoredAt: storedAt}
 		}
-		items = append(items, r.decode(it))
+		messages = append(messages, r.decode(m))
 	}
-	return items
+	return messages
 }
 
-// decode decodes the event, unless the item was a dead letter at the first application.
-func (r *Reader) decode(it Decoded) Decoded {
-	if it.Reason != "" {
-		return it
+// decode decodes the event, unless the message was a dead letter at the first application.
+func (r *Reader) decode(m Decoded) Decoded {
+	if m.Reason != "" {
+		return m
 	}
 	var err error
-	if it.Event, err = r.decoder.Decode(it.Message); err != nil {
-		it.Reason = err.Error()
+	if m.Event, err = r.decoder.Decode(m.Message); err != nil {
+		m.Reason = err.Error()
 	}
-	return it
+	return m
 }
 
-// message is the item as the fold sees it.
-func (it Decoded) message() fold.Message {
+// toFold returns the message as the fold sees m.
+func (m Decoded) toFold() fold.Message {
 	return fold.Message{
-		Sequence: it.Sequence, StoredAt: events.TimeOf(it.StoredAt), Event: it.Event, Reason: it.Reason, Clock: it.clock, NotBuilt: it.notBuilt,
+		Sequence: m.Sequence, StoredAt: events.TimeOf(m.StoredAt), Event: m.Event, Reason: m.Reason, Clock: m.clock, NotBuilt: m.notBuilt,
 	}
 }
 
-// eventsOf returns the events of the items that have one.
-func eventsOf(items []Decoded) []events.Event {
-	list := make([]events.Event, 0, len(items))
-	for _, it := range items {
-		if it.Reason == "" && !it.clock && !it.notBuilt {
-			list = append(list, it.Event)
+// eventsOf returns the events of the messages that have one.
+func eventsOf(messages []Decoded) []events.Event {
+	list := make([]events.Event, 0, len(messages))
+	for _, m := range messages {
+		if m.Reason == "" && !m.clock && !m.notBuilt {
+			list = append(list, m.Event)
 		}
 	}
 	return list
 }
 
-// DeadLetter returns the item as a dead letter.
-func (it Decoded) DeadLetter(reason string) store.DeadLetter {
+// DeadLetter returns the message as a dead letter.
+func (m Decoded) DeadLetter(reason string) store.DeadLetter {
 	return store.DeadLetter{
-		Sequence: it.Sequence,
-		Subject:  printable(it.Subject),
-		Header:   store.EncodeHeader(it.Header),
-		Data:     it.Data,
+		Sequence: m.Sequence,
+		Subject:  printable(m.Subject),
+		Header:   store.EncodeHeader(m.Header),
+		Data:     m.Data,
 		Reason:   printable(reason),
-		StoredAt: it.StoredAt,
+		StoredAt: m.StoredAt,
 	}
 }
 
-// retryCandidates returns what the items that name a dead letter claim.
-func retryCandidates(items []Decoded) (claims []store.RetryCandidate) {
-	for _, it := range items {
-		if it.retryOf != (store.MessageID{}) {
-			claims = append(claims, store.RetryCandidate{
-				Sequence: it.Sequence, DeadLetter: it.retryOf, Subject: printable(it.Subject), Digest: sha256.Sum256(it.Data),
+// retryCandidates returns the messages that name a dead letter.
+func retryCandidates(messages []Decoded) (candidates []store.RetryCandidate) {
+	for _, m := range messages {
+		if m.retryOf != (store.MessageID{}) {
+			candidates = append(candidates, store.RetryCandidate{
+				Sequence: m.Sequence, DeadLetter: m.retryOf, Subject: printable(m.Subject), Digest: sha256.Sum256(m.Data),
 			})
 		}
 	}
-	return claims
+	return candidates
 }
 
-func (it Decoded) retry(outcome fold.Outcome, reason string) store.Retry {
+func (m Decoded) retry(outcome fold.Outcome, reason string) store.Retry {
 	if outcome == fold.Conflicting {
 		outcome = fold.Stale // a dead letter is resolved as stale
 	}
 	return store.Retry{
-		Sequence: it.Sequence, StoredAt: it.StoredAt, DeadLetter: it.retryOf, Outcome: outcome, Reason: printable(reason),
+		Sequence: m.Sequence, StoredAt: m.StoredAt, DeadLetter: m.retryOf, Outcome: outcome, Reason: printable(reason),
 	}
 }
 
-func (it Decoded) notice(n fold.Notice) store.Notice {
-	return store.Notice{Sequence: it.Sequence, StoredAt: it.StoredAt, TraceParent: it.TraceParent(), Notice: n}
+func (m Decoded) notice(n fold.Notice) store.Notice {
+	return store.Notice{Sequence: m.Sequence, StoredAt: m.StoredAt, TraceParent: m.TraceParent(), Notice: n}
 }
 
 // printable returns s if PostgreSQL can store it as text, else s in quotes with escapes.

@@ -2,6 +2,5 @@
 // position and message counts: an [Applier] runs fold and store in one transaction, and isolates what PostgreSQL refuses.
 //
 // A worker, a rebuild and a verification use it alike. The decisions of the first application are in
-// [store.Decisions]: clock caps and adjustments, and which messages were dead letters. A later application repeats
-// them.
+// [store.Decisions]: clock adjustments, and which messages were dead letters. A later application repeats them.
 package ingest

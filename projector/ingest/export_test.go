@@ -1,4 +1,4 @@
 package ingest
 
-// PortionSize returns how many of the items are applied together.
-func PortionSize(items []Decoded) int { return portionSize(items) }
+// CountFitting returns how many of the messages are applied together.
+func CountFitting(messages []Decoded) int { return countFitting(messages) }

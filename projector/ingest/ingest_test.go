@@ -117,13 +117,13 @@ func (e *env) messages(above uint64) []events.StoredMessage {
 }
 
 // apply applies all messages above the position.
-func (e *env) apply() (items []ingest.Decoded) {
+func (e *env) apply() (decoded []ingest.Decoded) {
 	e.t.Helper()
-	items = e.applier.Reader.Read(e.messages(e.applier.Position.Sequence))
-	if err := e.applier.Apply(e.t.Context(), items, time.Now()); err != nil {
+	decoded = e.applier.Reader.Read(e.messages(e.applier.Position.Sequence))
+	if err := e.applier.Apply(e.t.Context(), decoded, time.Now()); err != nil {
 		e.t.Fatal(err)
 	}
-	return items
+	return decoded
 }
 
 // addCounts adds counts to a sum.
@@ -248,8 +248,8 @@ func TestApplier_StopsBeforeARefusedMessage(t *testing.T) {
 	for _, sid := range []string{"CA", "CA", "CA", "CArefused", "CA"} {
 		e.publish(call(system, sid))
 	}
-	items := e.applier.Reader.Read(e.messages(0))
-	if err := e.applier.Apply(t.Context(), items, time.Now()); err == nil || !strings.Contains(err.Error(), "refused") {
+	decoded := e.applier.Reader.Read(e.messages(0))
+	if err := e.applier.Apply(t.Context(), decoded, time.Now()); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("Apply = %v, want PostgreSQL's error", err)
 	}
 	check(t, "calls", e.queryInt("select count(*) from call_log"), 3)
@@ -267,10 +267,10 @@ func TestApplier_WaitsForClaimChecks(t *testing.T) {
 		PhoneSystemID: system, CallID: events.Some(first.ID), Version: 1, Status: events.TranscriptCompleted,
 		Text: events.Some(strings.Repeat("So it goes. ", 1000)),
 	}, call(system, "CA2"))
-	items := e.applier.Reader.Read(e.messages(0))
+	decoded := e.applier.Reader.Read(e.messages(0))
 	js := e.applier.JetStream
 	e.applier.JetStream = closedJetStream(t, js.Conn().ConnectedUrl())
-	if err := e.applier.Apply(t.Context(), items, time.Now()); err == nil {
+	if err := e.applier.Apply(t.Context(), decoded, time.Now()); err == nil {
 		t.Error("Apply without NATS: no error, want one")
 	}
 	check(t, "sequence of the position", e.queryInt("select sequence from position where partition = 0"), 1)
@@ -303,9 +303,9 @@ func TestApplier_FetchesClaimChecks(t *testing.T) {
 		}
 	}
 	e.publish(c, transcript())
-	items := e.apply()
+	decoded := e.apply()
 	check(t, "stored transcripts", e.queryInt("select count(*) from transcript_text where text = $1", long), 1)
-	if items[1].Event.State.(*events.Transcript).Text.Valid {
+	if decoded[1].Event.State.(*events.Transcript).Text.Valid {
 		t.Error("the text is in memory after it was stored")
 	}
 
@@ -356,8 +356,8 @@ func TestFold_RepeatsRecordedDecisions(t *testing.T) {
 		t.Fatal(err)
 	}
 	reader, folder := ingest.Reader{Decisions: decisions}, newFolder(start, decisions)
-	items := reader.Read(e.messages(0))
-	folder.apply(items)
+	decoded := reader.Read(e.messages(0))
+	folder.apply(decoded)
 	got := map[string]events.Time{}
 	for row := range folder.Changes.State.CallLogs.Rows() {
 		got[row.CallSid] = row.UpdatedAt
@@ -376,7 +376,7 @@ func TestFold_RepeatsRecordedDecisions(t *testing.T) {
 	}
 }
 
-// folder folds items in memory, as a replay does that repeats what is on record.
+// folder folds messages in memory, as a replay does that repeats what is on record.
 type folder struct {
 	decisions store.Decisions
 	Changes   store.ChangeSet
@@ -386,8 +386,8 @@ func newFolder(from store.Position, decisions store.Decisions) *folder {
 	return &folder{decisions, store.ChangeSet{From: from, To: from, State: new(fold.State), MessageCounts: store.MessageCounts{}}}
 }
 
-func (f *folder) apply(items []ingest.Decoded) {
-	c := ingest.Fold(f.Changes.State, f.Changes.To, items, ingest.Known{Decisions: f.decisions})
+func (f *folder) apply(decoded []ingest.Decoded) {
+	c := ingest.Fold(f.Changes.State, f.Changes.To, decoded, f.decisions, nil, 0)
 	f.Changes.To = c.To
 	addCounts(f.Changes.MessageCounts, c.MessageCounts)
 	f.Changes.DeadLetters = append(f.Changes.DeadLetters, slices.DeleteFunc(c.DeadLetters, f.decisions.HasDeadLetter)...)

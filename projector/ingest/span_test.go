@@ -115,10 +115,10 @@ func TestApplier_SpanOfFailedCommit(t *testing.T) {
 	e := newEnv(t)
 	e.publishUnder(1, trace.FlagsSampled)
 	recorded := e.trace()
-	items := e.applier.Reader.Read(e.messages(0))
+	decoded := e.applier.Reader.Read(e.messages(0))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := e.applier.Apply(ctx, items, time.Now())
+	err := e.applier.Apply(ctx, decoded, time.Now())
 	if err == nil {
 		t.Fatal("error of a canceled commit = nil, want one")
 	}

@@ -15,7 +15,7 @@ const day = 24 * time.Hour
 
 func (h *harness) requireCaps() {
 	h.Helper()
-	if n := h.QueryInt("select count(*) from control.clock_cap"); n == 0 {
+	if n := h.QueryInt("select count(*) from control.clock_adjustment where capped"); n == 0 {
 		h.Error("clock caps on record = 0, want some")
 	}
 }
@@ -61,10 +61,10 @@ func TestRun_DropsTheCapsOfLostMessages(t *testing.T) {
 	h.Publish(sampleEvents(5, 60)...)
 	h.WaitUntilCaughtUp()
 	stop()
-	before := h.QueryInt("select count(*) from control.clock_cap")
+	before := h.QueryInt("select count(*) from control.clock_adjustment where capped")
 	h.Exec(`
-		insert into control.clock_cap (stream, partition, first_sequence, last_sequence, last_stored_at, clock, messages)
-		select stream, partition, sequence + 1, sequence + 10, now() + interval '1 day', to_timestamp(1), 1
+		insert into control.clock_adjustment (stream, partition, capped, first_sequence, last_sequence, last_stored_at, clock, messages)
+		select stream, partition, true, sequence + 1, sequence + 10, now() + interval '1 day', to_timestamp(1), 1
 		from projection.position`)
 	h.loseMessages("projection")
 	system, published := uuid.New(), time.Now().Add(-time.Second)
@@ -76,6 +76,6 @@ func TestRun_DropsTheCapsOfLostMessages(t *testing.T) {
 	h.WaitUntilCaughtUp()
 	const atTheirTimes = "select count(*) from projection.call_log where system_id = $1 and updated_at > $2"
 	h.requireCount("calls at their times", 20, atTheirTimes, system, published)
-	h.requireCount("clock caps", before, "select count(*) from control.clock_cap")
+	h.requireCount("clock caps", before, "select count(*) from control.clock_adjustment where capped")
 	h.requireVerified("rebuilt")
 }

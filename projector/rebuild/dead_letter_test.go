@@ -107,7 +107,7 @@ func TestRun_RepeatsRecordedDecisions(t *testing.T) {
 	h.PublishStates(projectortest.Call(system, uuid.New()))
 	h.WaitUntilCaughtUp()
 	for _, query := range []string{
-		"select count(*) from control.clock_adjustment",
+		"select count(*) from control.clock_adjustment where not capped",
 		"select count(*) from control.dead_letter where resolution is null",
 		"select count(*) from control.dead_letter where resolution = 'applied'",
 		"select count(*) from control.dead_letter where tries > 0",

@@ -15,7 +15,7 @@ import (
 	"callboard/projector/store"
 )
 
-const dropClockCapSQL = "delete from control.clock_cap where stream = $1 and partition = $2 and first_sequence = $3"
+const dropCapSQL = "delete from control.clock_adjustment where stream = $1 and partition = $2 and capped and first_sequence = $3"
 
 var (
 	//go:embed reopen_dead_letters.sql
@@ -26,12 +26,12 @@ var (
 // nothing is added.
 type lost struct {
 	regressed map[int16]store.Position // live positions of messages that the stream has lost
-	caps      map[int16][]fold.ClockCap
+	caps      map[int16][]fold.ClockAdjustment
 }
 
 // findLost finds what the stream has lost of some partitions.
 func findLost(ctx context.Context, s *source, db *store.Store, regressed map[int16]store.Position) (l lost, err error) {
-	l = lost{regressed: regressed, caps: make(map[int16][]fold.ClockCap)}
+	l = lost{regressed: regressed, caps: make(map[int16][]fold.ClockAdjustment)}
 	for partition := range regressed {
 		decisions, err := db.Decisions(ctx, store.Position{Partition: partition, Stream: s.ID})
 		if err != nil {
@@ -46,8 +46,11 @@ func findLost(ctx context.Context, s *source, db *store.Store, regressed map[int
 
 // lostCaps returns the caps of messages that the stream has lost. Other messages with their sequences would count as
 // stored too early. A stream loses its end, so a cap whose last message is there is whole, and so are those before.
-func lostCaps(ctx context.Context, s *source, d store.Decisions) (caps []fold.ClockCap, err error) {
-	for _, c := range slices.Backward(d.ClockCaps.List()) {
+func lostCaps(ctx context.Context, s *source, d store.Decisions) (caps []fold.ClockAdjustment, err error) {
+	for _, c := range slices.Backward(d.ClockAdjustments.List()) {
+		if !c.Capped {
+			continue
+		}
 		held, err := holds(ctx, s.Stream, store.MessageID{Sequence: c.Last, StoredAt: c.LastStoredAt})
 		if err != nil || held {
 			return caps, err
@@ -72,7 +75,8 @@ func holds(ctx context.Context, stream jetstream.Stream, id store.MessageID) (bo
 // forget takes the lost caps out of the decisions about a partition.
 func (l *lost) forget(partition int16, d *store.Decisions) {
 	if caps := l.caps[partition]; len(caps) > 0 {
-		d.ClockCaps = fold.NewClockCaps(slices.DeleteFunc(d.ClockCaps.List(), func(c fold.ClockCap) bool { return slices.Contains(caps, c) }))
+		lost := func(a fold.ClockAdjustment) bool { return slices.Contains(caps, a) }
+		d.ClockAdjustments = fold.NewClockAdjustments(slices.DeleteFunc(d.ClockAdjustments.List(), lost))
 	}
 }
 
@@ -86,7 +90,7 @@ func (l *lost) drop(ctx context.Context, tx pgx.Tx, stream uuid.UUID) error {
 	}
 	for partition, caps := range l.caps {
 		for _, c := range caps {
-			if _, err := tx.Exec(ctx, dropClockCapSQL, stream, partition, int64(c.First)); err != nil {
+			if _, err := tx.Exec(ctx, dropCapSQL, stream, partition, int64(c.First)); err != nil {
 				return fmt.Errorf("drop the lost clock caps: %w", err)
 			}
 		}

@@ -12,10 +12,10 @@ func TestRead_ClockCaps(t *testing.T) {
 	if list := h.read().Problems(); len(list) != 0 {
 		t.Errorf("problems = %q, want none", list)
 	}
-	h.Exec(`insert into control.clock_cap (stream, partition, first_sequence, last_sequence, last_stored_at, clock, messages, recorded_at)
-		values ($1, 0, 3, 5, now() + interval '1 day', now(), 2, now()),
-		       ($1, 1, 4, 99, now() + interval '1 hour', now(), 39, now() - interval '23 hours'),
-		       ($1, 2, 1, 9, now() + interval '1 year', now(), 7, now() - interval '25 hours')`, h.StreamID())
+	h.Exec(`insert into control.clock_adjustment (stream, partition, capped, first_sequence, last_sequence, last_stored_at, clock, messages, recorded_at)
+		values ($1, 0, true, 3, 5, now() + interval '1 day', now(), 2, now()),
+		       ($1, 1, true, 4, 99, now() + interval '1 hour', now(), 39, now() - interval '23 hours'),
+		       ($1, 2, true, 1, 9, now() + interval '1 year', now(), 7, now() - interval '25 hours')`, h.StreamID())
 	report := h.read()
 	if got := report.ClockAhead; got.Messages != 41 || got.CappedSeconds != 86400 {
 		t.Errorf("clock ahead = %+v, want 41 messages, 86400 seconds", got)

@@ -2,5 +2,6 @@
 select
   coalesce(sum(messages), 0)::bigint as messages,
   coalesce(extract(epoch from max(last_stored_at - clock)), 0)::float8 as ahead
-from control.clock_cap
-where recorded_at > now() - interval '24 hours'
+from control.clock_adjustment
+where capped
+  and recorded_at > now() - interval '24 hours'

@@ -26,10 +26,7 @@ func (s *Store) corrections(ctx context.Context, p Position) (fold.Corrections, 
 		list[system] = at
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("corrections: %w", err)
-	}
-	return list, nil
+	return list, err
 }
 
 // CorrectCalls gives the calls of a phone system a least time, in tables that nobody else writes.

@@ -38,9 +38,6 @@ func (d Decisions) HasDeadLetter(dead DeadLetter) bool {
 }
 
 var (
-	//go:embed clock_caps.sql
-	clockCapsSQL string
-
 	//go:embed clock_adjustments.sql
 	clockAdjustmentsSQL string
 
@@ -48,61 +45,41 @@ var (
 	recordedDeadLettersSQL string
 )
 
-// Decisions reads the decisions about a partition above its position. A cap may begin below it.
-func (s *Store) Decisions(ctx context.Context, p Position) (Decisions, error) {
-	d := Decisions{DeadLetters: make(map[MessageID]string)}
-	d.ClockAdjustments = make(map[uint64]events.Time)
-	caps, err := s.ClockCaps(ctx, p)
-	if err != nil {
-		return d, err
-	}
-	d.ClockCaps = fold.NewClockCaps(caps)
+// Decisions reads the decisions about a partition above its position.
+func (s *Store) Decisions(ctx context.Context, p Position) (d Decisions, err error) {
 	if d.Corrections, err = s.corrections(ctx, p); err != nil {
-		return d, err
+		return d, fmt.Errorf("corrections: %w", err)
 	}
-	if err := s.readClockAdjustments(ctx, p, &d); err != nil {
+	if d.ClockAdjustments, err = s.clockAdjustments(ctx, p); err != nil {
 		return d, fmt.Errorf("clock adjustments: %w", err)
 	}
-	if err := s.readDeadLetters(ctx, p, &d); err != nil {
+	if d.DeadLetters, err = s.deadLetters(ctx, p); err != nil {
 		return d, fmt.Errorf("dead letters: %w", err)
 	}
 	return d, nil
 }
 
-// ClockCaps reads the caps of a partition that end above its position, in the order of their first messages.
-func (s *Store) ClockCaps(ctx context.Context, p Position) ([]fold.ClockCap, error) {
-	rows, _ := s.pool.Query(ctx, clockCapsSQL, p.Stream, p.Partition, int64(p.Sequence))
-	var list []fold.ClockCap
-	var one fold.ClockCap
-	_, err := pgx.ForEachRow(rows, []any{&one.First, &one.Last, (*instant)(&one.LastStoredAt), (*instant)(&one.Time), &one.Messages}, func() error {
-		list = append(list, one)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("clock caps: %w", err)
-	}
-	return list, nil
-}
-
-func (s *Store) readClockAdjustments(ctx context.Context, p Position, d *Decisions) error {
+func (s *Store) clockAdjustments(ctx context.Context, p Position) (fold.ClockAdjustments, error) {
 	rows, _ := s.pool.Query(ctx, clockAdjustmentsSQL, p.Stream, p.Partition, int64(p.Sequence))
-	var sequence int64
-	var clock events.Time
-	_, err := pgx.ForEachRow(rows, []any{&sequence, (*instant)(&clock)}, func() error {
-		d.ClockAdjustments[uint64(sequence)] = clock
+	var list []fold.ClockAdjustment
+	var a fold.ClockAdjustment
+	columns := []any{&a.Capped, &a.First, &a.Last, (*instant)(&a.LastStoredAt), (*instant)(&a.Time), &a.Messages}
+	_, err := pgx.ForEachRow(rows, columns, func() error {
+		list = append(list, a)
 		return nil
 	})
-	return err
+	return fold.NewClockAdjustments(list), err
 }
 
-func (s *Store) readDeadLetters(ctx context.Context, p Position, d *Decisions) error {
+func (s *Store) deadLetters(ctx context.Context, p Position) (map[MessageID]string, error) {
 	rows, _ := s.pool.Query(ctx, recordedDeadLettersSQL, p.Stream, p.Partition, int64(p.Sequence))
+	reasons := make(map[MessageID]string)
 	var sequence uint64
 	var storedAt time.Time
 	var reason string
 	_, err := pgx.ForEachRow(rows, []any{&sequence, &storedAt, &reason}, func() error {
-		d.DeadLetters[NewMessageID(sequence, storedAt)] = reason
+		reasons[NewMessageID(sequence, storedAt)] = reason
 		return nil
 	})
-	return err
+	return reasons, err
 }

@@ -25,9 +25,9 @@ func (s *Store) AdvanceIdle(ctx context.Context, moves []Move) (moved map[int16]
 		return moved, nil
 	}
 
-	var batch pgx.Batch
+	var pipeline pgx.Batch
 	for _, m := range moves {
-		batch.Queue(advanceIdleSQL, m.From.Partition, m.From.Epoch, int64(m.From.Sequence), int64(m.To.Sequence),
+		pipeline.Queue(advanceIdleSQL, m.From.Partition, m.From.Epoch, int64(m.From.Sequence), int64(m.To.Sequence),
 			m.To.Clock.Watermark.Std(), int64(m.To.LastMessage), m.To.LastMessageAt.Std(),
 		).QueryRow(func(row pgx.Row) error {
 			var done bool
@@ -39,7 +39,7 @@ func (s *Store) AdvanceIdle(ctx context.Context, moves []Move) (moved map[int16]
 			return err
 		})
 	}
-	err = s.withConn(ctx, func(conn *pgxpool.Conn) error { return conn.SendBatch(ctx, &batch).Close() })
+	err = s.withConn(ctx, func(conn *pgxpool.Conn) error { return conn.SendBatch(ctx, &pipeline).Close() })
 	if err != nil {
 		return nil, fmt.Errorf("idle positions: %w", err)
 	}

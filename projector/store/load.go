@@ -13,9 +13,9 @@ import (
 // Load reads every row that the events touch, in one round trip: two where a deletion doesn't say which call or
 // voicemail a facet belongs to. notify says whether the fold may derive notices; it does if there are webhook
 // endpoints.
-func (tx *Tx) Load(ctx context.Context, partition int16, batch []events.Event, notify bool) (*fold.State, error) {
+func (tx *Tx) Load(ctx context.Context, partition int16, list []events.Event, notify bool) (*fold.State, error) {
 	s := &fold.State{Partition: partition}
-	s.Need(fold.FacetDeletions(batch))
+	s.Need(fold.FacetDeletions(list))
 	if err := tx.loadNeeded(ctx, s, new(pgx.Batch)); err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (tx *Tx) Load(ctx context.Context, partition int16, batch []events.Event, n
 	if notify {
 		pipeline.Queue("select recording from webhook.recording").QueryRow(func(row pgx.Row) error { return row.Scan(&s.Notify) })
 	}
-	s.Need(batch)
+	s.Need(list)
 	if err := tx.loadNeeded(ctx, s, pipeline); err != nil {
 		return nil, err
 	}

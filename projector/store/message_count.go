@@ -61,7 +61,7 @@ func (c MessageCounts) TotalRead() (messages int64) {
 //go:embed add_message_counts.sql
 var addMessageCountsSQL string
 
-func queueMessageCounts(batch *pgx.Batch, partition int16, c MessageCounts) {
+func queueMessageCounts(pipeline *pgx.Batch, partition int16, c MessageCounts) {
 	if len(c) == 0 {
 		return
 	}
@@ -73,5 +73,5 @@ func queueMessageCounts(batch *pgx.Batch, partition int16, c MessageCounts) {
 			counts[i] = append(counts[i], count)
 		}
 	}
-	batch.Queue(addMessageCountsSQL, partition, entities, counts[0], counts[1], counts[2], counts[3], counts[4], counts[5])
+	pipeline.Queue(addMessageCountsSQL, partition, entities, counts[0], counts[1], counts[2], counts[3], counts[4], counts[5])
 }

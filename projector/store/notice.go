@@ -2,6 +2,7 @@ package store
 
 import (
 	_ "embed"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,17 +23,19 @@ type Notice struct {
 //go:embed insert_notices.sql
 var insertNoticesSQL string
 
-// queueNotices queues the insertion of the notices above the partition's floor. The floor is read once the batch is
-// sent: notices up to it were written before.
-func queueNotices(batch *pgx.Batch, c ChangeSet) (floor *uint64) {
-	floor = new(uint64)
+// queueNotices queues the insertion of the notices above the partition's floor: notices up to it were written before.
+// fresh is set to the inserted ones when the pipeline is sent.
+func queueNotices(pipeline *pgx.Batch, c ChangeSet, fresh *[]Notice) {
 	if len(c.Notices) == 0 {
-		return floor
+		return
 	}
-	stream := c.From.Stream
-	arguments := append([]any{stream, c.From.Partition, int64(c.To.Sequence)}, noticeArrays(c.Notices)...)
-	batch.Queue(insertNoticesSQL, arguments...).QueryRow(func(row pgx.Row) error { return row.Scan(floor) })
-	return floor
+	arguments := append([]any{c.From.Stream, c.From.Partition, int64(c.To.Sequence)}, noticeArrays(c.Notices)...)
+	pipeline.Queue(insertNoticesSQL, arguments...).QueryRow(func(row pgx.Row) error {
+		var floor uint64
+		err := row.Scan(&floor)
+		*fresh = slices.DeleteFunc(slices.Clone(c.Notices), func(n Notice) bool { return n.Sequence <= floor })
+		return err
+	})
 }
 
 // noticeArrays are the parameters of insert_notices.sql from the sequences on.

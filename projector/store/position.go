@@ -162,19 +162,19 @@ func Positions(ctx context.Context, conn *pgx.Conn, schema string) (map[int16]Po
 // isn't from.
 func (s *Store) Advance(ctx context.Context, from, to Position) error {
 	return s.BeginFunc(ctx, func(tx *Tx) error {
-		var batch pgx.Batch
-		queueAdvance(&batch, from, to)
-		if err := tx.send(ctx, &batch); err != nil {
+		var pipeline pgx.Batch
+		queueAdvance(&pipeline, from, to)
+		if err := tx.send(ctx, &pipeline); err != nil {
 			return fmt.Errorf("position: %w", err)
 		}
 		return nil
 	})
 }
 
-// queueAdvance queues the statement that moves a position. The batch fails with [ErrFenced] where the position
+// queueAdvance queues the statement that moves a position. The pipeline fails with [ErrFenced] where the position
 // isn't from.
-func queueAdvance(batch *pgx.Batch, from, to Position) {
-	batch.Queue(advancePositionSQL, from.Partition, from.Epoch, int64(from.Sequence), int64(to.Sequence),
+func queueAdvance(pipeline *pgx.Batch, from, to Position) {
+	pipeline.Queue(advancePositionSQL, from.Partition, from.Epoch, int64(from.Sequence), int64(to.Sequence),
 		timestamp(to.Clock.Now), timestamp(to.Clock.Watermark), int64(to.LastMessage), timestamp(to.LastMessageAt),
 	).Exec(func(done pgconn.CommandTag) error {
 		if done.RowsAffected() != 1 {

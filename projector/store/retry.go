@@ -42,18 +42,18 @@ var (
 	recordFailureSQL string
 )
 
-// Retries returns the sequences of the claims that are retries: the dead letter that each names is open and has the
+// Retries returns the sequences of the candidates that are retries: the dead letter that each names is open and has the
 // same subject and data. The dead letters stay locked until the transaction ends, so that they can't be dropped
 // meanwhile.
-func (tx *Tx) Retries(ctx context.Context, p Position, claims []RetryCandidate) (retries map[uint64]bool, err error) {
+func (tx *Tx) Retries(ctx context.Context, p Position, candidates []RetryCandidate) (retries map[uint64]bool, err error) {
 	retries = make(map[uint64]bool)
-	if len(claims) == 0 {
+	if len(candidates) == 0 {
 		return retries, nil
 	}
-	n := len(claims)
+	n := len(candidates)
 	sequences, deadLetters, storedAt := make([]int64, n), make([]int64, n), make([]time.Time, n)
 	subjects, digests := make([]string, n), make([][]byte, n)
-	for i, c := range claims {
+	for i, c := range candidates {
 		sequences[i], deadLetters[i], storedAt[i] = int64(c.Sequence), int64(c.DeadLetter.Sequence), c.DeadLetter.StoredAt.Std()
 		subjects[i], digests[i] = c.Subject, c.Digest[:]
 	}
@@ -66,15 +66,15 @@ func (tx *Tx) Retries(ctx context.Context, p Position, claims []RetryCandidate) 
 	return retries, nil
 }
 
-func queueRetries(batch *pgx.Batch, c ChangeSet) {
+func queueRetries(pipeline *pgx.Batch, c ChangeSet) {
 	stream := c.From.Stream
 	for _, r := range c.Retries {
 		dead := []any{stream, int64(r.DeadLetter.Sequence), r.DeadLetter.StoredAt.Std()}
 		if r.Outcome != 0 {
-			batch.Queue(resolveDeadLetterSQL, append(dead, r.Outcome.String(), int64(r.Sequence))...)
+			pipeline.Queue(resolveDeadLetterSQL, append(dead, r.Outcome.String(), int64(r.Sequence))...)
 			continue
 		}
-		batch.Queue(failRetrySQL, append(dead, r.Reason)...)
-		batch.Queue(recordFailureSQL, append(dead, int64(r.Sequence), r.StoredAt, r.Reason)...)
+		pipeline.Queue(failRetrySQL, append(dead, r.Reason)...)
+		pipeline.Queue(recordFailureSQL, append(dead, int64(r.Sequence), r.StoredAt, r.Reason)...)
 	}
 }

@@ -75,11 +75,11 @@ func (s *Store) WithTx(tx pgx.Tx) *Tx {
 }
 
 // send sends a pipeline of statements, in one round trip.
-func (tx *Tx) send(ctx context.Context, batch *pgx.Batch) error {
-	if batch.Len() == 0 {
+func (tx *Tx) send(ctx context.Context, pipeline *pgx.Batch) error {
+	if pipeline.Len() == 0 {
 		return nil
 	}
-	return tx.tx.SendBatch(ctx, batch).Close()
+	return tx.tx.SendBatch(ctx, pipeline).Close()
 }
 
 // IsRefused tells whether PostgreSQL has answered a statement with an error.

@@ -163,7 +163,7 @@ func TestStore_ClockCapsReachAboveThePosition(t *testing.T) {
 	to.Sequence = 9
 	write(t, s, store.ChangeSet{
 		From: from, To: to, State: new(fold.State),
-		ClockCap: fold.ClockCap{First: 4, Last: 9, LastStoredAt: 90_000_000, Time: 1000, Messages: 2},
+		ClockAdjustments: []fold.ClockAdjustment{{Capped: true, First: 4, Last: 9, LastStoredAt: 90_000_000, Time: 1000, Messages: 2}},
 	})
 	for sequence, want := range map[uint64]events.Time{0: 1000, 4: 1000, 8: 1000, 9: 2000} {
 		at := to
@@ -172,18 +172,37 @@ func TestStore_ClockCapsReachAboveThePosition(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := d.ClockCaps.StoredAt(9, 2000); got != want {
+		if got := d.ClockAdjustments.StoredAt(9, 2000); got != want {
 			t.Errorf("above position %d, message 9 counts as stored at %d, want %d", sequence, got, want)
 		}
 	}
-	// It is capped once more by a clock that is behind.
+	// It is capped once more by a clock that is behind. A forward adjustment can be of the same message.
 	write(t, s, store.ChangeSet{
 		From: to, To: to, State: new(fold.State),
-		ClockCap: fold.ClockCap{First: 4, Last: 6, LastStoredAt: 80_000_000, Time: 900, Messages: 1},
+		ClockAdjustments: []fold.ClockAdjustment{
+			{Capped: true, First: 4, Last: 6, LastStoredAt: 80_000_000, Time: 900, Messages: 1}, forward(4, 1100),
+		},
 	})
-	want := fold.ClockCap{First: 4, Last: 9, LastStoredAt: 90_000_000, Time: 900, Messages: 2}
-	if got, err := s.ClockCaps(t.Context(), from); err != nil || len(got) != 1 || got[0] != want {
-		t.Errorf("caps = %+v, %v, want %+v", got, err, want)
+	checkClockAdjustments(t, s, from, forward(4, 1100),
+		fold.ClockAdjustment{Capped: true, First: 4, Last: 9, LastStoredAt: 90_000_000, Time: 900, Messages: 2})
+}
+
+// forward is the adjustment of a message forward to a time.
+func forward(sequence uint64, to events.Time) fold.ClockAdjustment {
+	return fold.ClockAdjustment{First: sequence, Last: sequence, Time: to}
+}
+
+// checkClockAdjustments compares the adjustments that are read above a position.
+func checkClockAdjustments(t *testing.T, s *store.Store, above store.Position, want ...fold.ClockAdjustment) {
+	t.Helper()
+	d, err := s.Decisions(t.Context(), above)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := d.ClockAdjustments.List()
+	slices.SortFunc(got, func(a, b fold.ClockAdjustment) int { return a.Messages - b.Messages })
+	if !slices.Equal(got, want) {
+		t.Errorf("clock adjustments above %d = %+v, want %+v", above.Sequence, got, want)
 	}
 }
 
@@ -196,7 +215,7 @@ func TestStore_DecisionsAreThoseAboveThePosition(t *testing.T) {
 	stored := time.Now()
 	write(t, s, store.ChangeSet{
 		From: from, To: to, State: new(fold.State),
-		ClockAdjustments: []fold.ClockAdjustment{{Sequence: 8, Time: 1234567}},
+		ClockAdjustments: []fold.ClockAdjustment{forward(8, 1234567)},
 		DeadLetters: []store.DeadLetter{{
 			Sequence: 9, Subject: "phones.3.x.y", Header: []byte("h"), Data: []byte{0, 0xff}, Reason: "not JSON", StoredAt: stored,
 		}},
@@ -204,20 +223,18 @@ func TestStore_DecisionsAreThoseAboveThePosition(t *testing.T) {
 	// The stream lost the message and gave its sequence to others: the latest time counts.
 	for _, at := range []events.Time{1234568, 1234566} {
 		write(t, s, store.ChangeSet{
-			From: to, To: to, State: new(fold.State), ClockAdjustments: []fold.ClockAdjustment{{Sequence: 8, Time: at}},
+			From: to, To: to, State: new(fold.State), ClockAdjustments: []fold.ClockAdjustment{forward(8, at)},
 		})
 	}
+	checkClockAdjustments(t, s, from, forward(8, 1234568))
 	d, err := s.Decisions(t.Context(), from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(d.ClockAdjustments) != 1 || d.ClockAdjustments[8] != 1234568 {
-		t.Errorf("clock adjustments = %v, want 1234568 at sequence 8", d.ClockAdjustments)
-	}
 	if reason := d.DeadLetters[store.NewMessageID(9, stored)]; len(d.DeadLetters) != 1 || reason != "not JSON" {
 		t.Errorf("dead letters = %v, want sequence 9", d.DeadLetters)
 	}
-	if d, err := s.Decisions(t.Context(), to); err != nil || len(d.ClockAdjustments)+len(d.DeadLetters) != 0 {
+	if d, err := s.Decisions(t.Context(), to); err != nil || len(d.ClockAdjustments.List())+len(d.DeadLetters) != 0 {
 		t.Errorf("decisions above the position = %v, %v, want none", d, err)
 	}
 	var data []byte

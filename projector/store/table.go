@@ -116,11 +116,11 @@ func wrap(expression, value string) string {
 }
 
 // queue queues a statement about rows of the state's partition.
-func (t table[K, R]) queue(batch *pgx.Batch, s *fold.State, sql string, arrays []any) *pgx.QueuedQuery {
+func (t table[K, R]) queue(pipeline *pgx.Batch, s *fold.State, sql string, arrays []any) *pgx.QueuedQuery {
 	if t.partitioned {
 		arrays = append([]any{s.Partition}, arrays...)
 	}
-	return batch.Queue(sql, arrays...)
+	return pipeline.Queue(sql, arrays...)
 }
 
 // bind returns count rows as one array per column.

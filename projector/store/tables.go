@@ -14,7 +14,6 @@ import (
 type (
 	state                 = fold.State
 	rows[K, R comparable] = fold.Table[K, R]
-	deltas[K comparable]  = fold.Deltas[K]
 )
 
 // newTables returns all tables whose rows follow from events, in the order in which they are written.
@@ -45,8 +44,7 @@ func newTables() []storedTable {
 		partitioned("voicemail", func(s *state) *rows[fold.Key, fold.Voicemail] { return &s.Voicemails }).loaded(),
 		partitioned("tombstone", func(s *state) *rows[fold.TombstoneKey, fold.Tombstone] { return &s.Tombstones }).
 			withTargets().loaded(),
-		counted("day_count", func(s *state) deltas[fold.CountKey] { return s.Counts }),
-		counted("reference_count", func(s *state) deltas[fold.ReferenceKey] { return s.References }),
+		rowCounts(),
 		{name: "generation", write: queueGlobalDirectory},
 	}
 }
@@ -112,46 +110,46 @@ func (b boundTable[K, R]) loaded() storedTable {
 }
 
 // load queues the loads of the rows that the state needs.
-func (b boundTable[K, R]) load(s *fold.State, batch *pgx.Batch) {
+func (b boundTable[K, R]) load(s *fold.State, pipeline *pgx.Batch) {
 	collect := func(rows pgx.Rows) error { return b.collect(rows, b.rows(s).Load) }
 	if keys := b.rows(s).Needed(); len(keys) > 0 {
-		b.queue(batch, s, b.selectByKeySQL, b.bindKeys(keys)).Query(collect)
+		b.queue(pipeline, s, b.selectByKeySQL, b.bindKeys(keys)).Query(collect)
 	}
 	if b.owners == nil {
 		return
 	}
 	if keys := b.owners(s); len(keys) > 0 {
-		b.queue(batch, s, b.ownedSQL, arrays(b.ownerColumns, len(keys), pointers(keys))).Query(collect)
+		b.queue(pipeline, s, b.ownedSQL, arrays(b.ownerColumns, len(keys), pointers(keys))).Query(collect)
 	}
 }
 
 // write queues the statements that write what differs from the table.
-func (b boundTable[K, R]) write(s *fold.State, batch *pgx.Batch) {
+func (b boundTable[K, R]) write(s *fold.State, pipeline *pgx.Batch) {
 	upserts, deletes := b.rows(s).Changes()
 	if len(deletes) > 0 {
-		b.queue(batch, s, b.deleteSQL, b.bindKeys(deletes))
+		b.queue(pipeline, s, b.deleteSQL, b.bindKeys(deletes))
 	}
 	if len(upserts) > 0 {
-		b.queue(batch, s, b.upsertSQL, b.bind(len(upserts), slices.Values(upserts)))
+		b.queue(pipeline, s, b.upsertSQL, b.bind(len(upserts), slices.Values(upserts)))
 	}
 }
 
-// counter is a row of a table of counters.
-type counter[K any] struct {
-	Key K
+// rowCount is a row of row_count, or a change of one.
+type rowCount struct {
+	Key fold.CountKey
 	N   int64
 }
 
-// counted is a table of counters. A counter that falls to 0 loses its row, so that the rows don't
-// depend on how the events were batched.
-func counted[K comparable](name string, tally func(*fold.State) fold.Deltas[K]) storedTable {
-	t := newTable[K, counter[K]](name, true, "count")
-	return storedTable{name: name, write: func(s *fold.State, batch *pgx.Batch) {
-		var changed []counter[K]
-		var lowered []K
-		for key, n := range tally(s) {
+// rowCounts is the table of counters. A counter that falls to 0 loses its row, so that the rows don't depend on how the
+// events were batched.
+func rowCounts() storedTable {
+	t := newTable[fold.CountKey, rowCount]("row_count", true, "count")
+	return storedTable{name: t.name, write: func(s *fold.State, pipeline *pgx.Batch) {
+		var changed []rowCount
+		var lowered []fold.CountKey
+		for key, n := range s.Counts {
 			if n != 0 {
-				changed = append(changed, counter[K]{key, n})
+				changed = append(changed, rowCount{key, n})
 			}
 			if n < 0 {
 				lowered = append(lowered, key)
@@ -159,17 +157,17 @@ func counted[K comparable](name string, tally func(*fold.State) fold.Deltas[K]) 
 		}
 
 		if len(changed) > 0 {
-			t.queue(batch, s, t.addSQL, t.bind(len(changed), pointers(changed)))
+			t.queue(pipeline, s, t.addSQL, t.bind(len(changed), pointers(changed)))
 		}
 		if len(lowered) > 0 {
-			t.queue(batch, s, t.deleteZeroSQL, t.bindKeys(lowered))
+			t.queue(pipeline, s, t.deleteZeroSQL, t.bindKeys(lowered))
 		}
 	}}
 }
 
 // queueGlobalDirectory queues the statement that counts changes of the global classifications.
-func queueGlobalDirectory(s *fold.State, batch *pgx.Batch) {
+func queueGlobalDirectory(s *fold.State, pipeline *pgx.Batch) {
 	if s.GlobalDirectory > 0 {
-		batch.Queue("update generation set directory = directory + $1", s.GlobalDirectory)
+		pipeline.Queue("update generation set directory = directory + $1", s.GlobalDirectory)
 	}
 }

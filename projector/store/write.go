@@ -4,10 +4,8 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -21,7 +19,6 @@ type ChangeSet struct {
 	MessageCounts    MessageCounts
 	Conflicts        []Conflict // they are not written
 	DeadLetters      []DeadLetter
-	ClockCap         fold.ClockCap // without messages: none
 	ClockAdjustments []fold.ClockAdjustment
 	Retries          []Retry
 	Notices          []Notice
@@ -44,9 +41,6 @@ var (
 	//go:embed insert_dead_letter.sql
 	insertDeadLetterSQL string
 
-	//go:embed insert_clock_cap.sql
-	insertClockCapSQL string
-
 	//go:embed insert_clock_adjustment.sql
 	insertClockAdjustmentSQL string
 )
@@ -56,41 +50,37 @@ var (
 // the change set's From.
 func (tx *Tx) Write(ctx context.Context, c ChangeSet) (fresh []Notice, err error) {
 	// The position is first: the fence keeps another writer from the rows.
-	var batch pgx.Batch
-	queueAdvance(&batch, c.From, c.To)
-	tx.store.queueRows(&batch, c.State)
+	var pipeline pgx.Batch
+	queueAdvance(&pipeline, c.From, c.To)
+	tx.store.queueRows(&pipeline, c.State)
+
+	// What the stream doesn't have must not be lost.
 	if c.decides() {
-		batch.Queue(commitDurablySQL)
+		pipeline.Queue(commitDurablySQL)
 	}
-	queueMessageCounts(&batch, c.From.Partition, c.MessageCounts)
-	queueDeadLetters(&batch, c)
-	queueClockCap(&batch, c)
-	queueClockAdjustments(&batch, c)
-	queueRetries(&batch, c)
-	floor := queueNotices(&batch, c)
-	if err := tx.send(ctx, &batch); err != nil {
+
+	queueMessageCounts(&pipeline, c.From.Partition, c.MessageCounts)
+	queueDeadLetters(&pipeline, c)
+	queueClockAdjustments(&pipeline, c)
+	queueRetries(&pipeline, c)
+	queueNotices(&pipeline, c, &fresh)
+	if err := tx.send(ctx, &pipeline); err != nil {
 		return nil, fmt.Errorf("write: %w", err)
 	}
-
-	first := slices.IndexFunc(c.Notices, func(n Notice) bool { return n.Sequence > *floor })
-	if first < 0 {
-		return nil, nil
-	}
-	return c.Notices[first:], nil
+	return fresh, nil
 }
 
-// decides tells whether a change set has more than what follows from events: what the stream doesn't have must not
-// be lost.
+// decides tells whether a change set has more than what follows from events.
 func (c ChangeSet) decides() bool {
-	return len(c.DeadLetters) > 0 || c.ClockCap.Messages > 0 || len(c.ClockAdjustments) > 0 || len(c.Retries) > 0 || len(c.Notices) > 0
+	return len(c.DeadLetters) > 0 || len(c.ClockAdjustments) > 0 || len(c.Retries) > 0 || len(c.Notices) > 0
 }
 
 // queueRows queues the statements that write the rows which follow from events.
-func (s *Store) queueRows(batch *pgx.Batch, state *fold.State) {
+func (s *Store) queueRows(pipeline *pgx.Batch, state *fold.State) {
 	for _, r := range s.tables {
-		queued := len(batch.QueuedQueries)
-		r.write(state, batch)
-		for _, query := range batch.QueuedQueries[queued:] {
+		queued := len(pipeline.QueuedQueries)
+		r.write(state, pipeline)
+		for _, query := range pipeline.QueuedQueries[queued:] {
 			query.Exec(func(done pgconn.CommandTag) error {
 				s.plans.wrote(r.name, done.RowsAffected())
 				return nil
@@ -99,31 +89,21 @@ func (s *Store) queueRows(batch *pgx.Batch, state *fold.State) {
 	}
 }
 
-func queueDeadLetters(batch *pgx.Batch, c ChangeSet) {
+func queueDeadLetters(pipeline *pgx.Batch, c ChangeSet) {
 	stream := c.From.Stream
 	for _, dead := range c.DeadLetters {
 		for _, statement := range []string{replaceDeadLetterSQL, insertDeadLetterSQL} {
-			batch.Queue(statement, stream, int64(dead.Sequence), c.From.Partition,
+			pipeline.Queue(statement, stream, int64(dead.Sequence), c.From.Partition,
 				dead.Subject, dead.Header, dead.Data, dead.Reason, dead.StoredAt)
 		}
 	}
 }
 
-func queueClockCap(batch *pgx.Batch, c ChangeSet) {
-	if c.ClockCap.Messages > 0 {
-		QueueClockCap(batch, c.From.Stream, c.From.Partition, c.ClockCap)
-	}
-}
-
-// QueueClockCap queues the statement that records a cap.
-func QueueClockCap(batch *pgx.Batch, stream uuid.UUID, partition int16, c fold.ClockCap) {
-	batch.Queue(insertClockCapSQL, stream, partition, int64(c.First), int64(c.Last),
-		timestamp(c.LastStoredAt), timestamp(c.Time), c.Messages)
-}
-
-func queueClockAdjustments(batch *pgx.Batch, c ChangeSet) {
-	stream := c.From.Stream
-	for _, adjustment := range c.ClockAdjustments {
-		batch.Queue(insertClockAdjustmentSQL, stream, c.From.Partition, int64(adjustment.Sequence), timestamp(adjustment.Time))
+func queueClockAdjustments(pipeline *pgx.Batch, c ChangeSet) {
+	for _, a := range c.ClockAdjustments {
+		lastStoredAt := timestamp(a.LastStoredAt)
+		lastStoredAt.Valid = a.Capped
+		pipeline.Queue(insertClockAdjustmentSQL, c.From.Stream, c.From.Partition,
+			a.Capped, int64(a.First), int64(a.Last), lastStoredAt, timestamp(a.Time), a.Messages)
 	}
 }

@@ -1,6 +1,6 @@
 -- The first page of a list, newest first, with the total by the projector's counts per day. The keys are the list's rows, or their keys in an
 -- index table.
--- $1 partition, $2 system, $3 from, $4 until, $5 rows to return, $6 and $7 the bounds of the whole days in the window, $8 the subset in day_count.
+-- $1 partition, $2 system, $3 from, $4 until, $5 rows to return, $6 and $7 the bounds of the whole days in the window, $8 the subset in row_count.
 -- The only possible join is a nested loop, which keeps the order of the page's rows. An order by would sort them again.
 with
 {{window}},

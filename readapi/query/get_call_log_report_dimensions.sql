@@ -2,11 +2,11 @@
 -- the choice of the index. $1 partition, $2 system.
 with
   member as (
-    select m.family, m.key
-    from projection.reference_count m
+    select split_part(m.list, '/', 2) as family, m.subset as key
+    from projection.row_count m
     where m.partition = $1
       and m.system_id = $2
-      and m.count > 0
+      and m.list like 'reference/%'
   ),
   dimension as (
     select

@@ -1,6 +1,6 @@
 -- A page of a list after the first one, newest first, found by the projector's counts: the days that contain it, then its rows. The keys are the
 -- list's rows, or their keys in an index table.
--- $1 partition, $2 system, $3 from, $4 until, $5 rows to return, $6 and $7 the bounds of the whole days in the window, $8 the subset in day_count,
+-- $1 partition, $2 system, $3 from, $4 until, $5 rows to return, $6 and $7 the bounds of the whole days in the window, $8 the subset in row_count,
 -- $9 rows to skip.
 -- The only possible join is a nested loop, which keeps the order of the page's rows. An order by would sort them again.
 with

@@ -8,7 +8,7 @@ import (
 
 // listSource is what a list's statements are composed of.
 type listSource struct {
-	list      string      // in projection.day_count
+	list      string      // in projection.row_count
 	rows      string      // selects the rows of system $2 in partition $1 from a table r, and ends with its conditions
 	selective []condition // each selects few rows, which the statement counts itself
 	counted   condition   // has an index in the list's order and is counted by the projector; empty: none

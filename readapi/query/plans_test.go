@@ -146,7 +146,7 @@ const actualRows = `\b.*\(actual rows=(\d+)(?:\.\d+)? loops=(\d+)\)`
 
 var (
 	rowsRead   = regexp.MustCompile(`(?:` + largeTables + `)` + actualRows)
-	countsRead = regexp.MustCompile(`day_count ` + actualRows)
+	countsRead = regexp.MustCompile(`row_count ` + actualRows)
 )
 
 // The last page costs little more than the first page. No scan reads more rows than the page's days have, or more

@@ -41,18 +41,21 @@ func fill(tb testing.TB, pool *pgxpool.Pool) {
 	fillCalls(tb, pool)
 	fillDirectory(tb, pool)
 	execAll(tb, pool, countSQL)
-	execAll(tb, pool, `insert into projection.day_count (system_id, list, subset, day, count)
+	execAll(tb, pool, `insert into projection.row_count (system_id, list, subset, day, count)
 		 select md5(s::text)::uuid, 'call_log', '', d, 1
 		 from generate_series(1, 100) s, generate_series('2025-01-01'::date, '2026-01-01', '1 day') d`,
-		`insert into projection.reference_count (system_id, family, key, count)
-		 select '`+busyID+`'::uuid, 'representative', id::text, 8 from projection.representative
-		 union all
-		 select '`+busyID+`', 'extension', md5('extension' || n)::uuid::text, 400 from generate_series(0, 99) n
-		 union all
-		 select '`+busyID+`', 'call_group', id::text, 400 from (select id from projection.topology where kind = 'call-group' limit 100) g
-		 union all
-		 select '`+busyID+`', k, 'code_' || n, 100
-		 from generate_series(0, 6) n, unnest(array['category', 'overall_sentiment', 'employee_sentiment', 'customer_sentiment']) k`)
+		`insert into projection.row_count (system_id, list, subset, day, count)
+		 select '`+busyID+`'::uuid, 'reference/' || family, key, '1970-01-01', count
+		 from (
+		   select 'representative' as family, id::text as key, 8 as count from projection.representative
+		   union all
+		   select 'extension', md5('extension' || n)::uuid::text, 400 from generate_series(0, 99) n
+		   union all
+		   select 'call_group', id::text, 400 from (select id from projection.topology where kind = 'call-group' limit 100) g
+		   union all
+		   select k, 'code_' || n, 100
+		   from generate_series(0, 6) n, unnest(array['category', 'overall_sentiment', 'employee_sentiment', 'customer_sentiment']) k
+		 ) reference`)
 }
 
 func fillCalls(tb testing.TB, pool *pgxpool.Pool) {

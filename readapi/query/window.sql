@@ -4,7 +4,7 @@
     select
       d.day,
       d.count
-    from projection.day_count d
+    from projection.row_count d
     where d.partition = $1
       and d.system_id = $2
       and d.list = '{{list}}'

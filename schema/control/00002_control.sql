@@ -114,32 +114,24 @@ end
 $$;
 -- +goose StatementEnd
 
--- The messages at which a partition's clock was moved to a published watermark. A replay needs them to give rows the same times.
+-- Corrections of a partition's clock. A replay needs them to give rows the same times. Forward: at a message, the clock moved to a published
+-- watermark. Capped: the clock of the stream's server had leapt forward, so of the messages of the partition from first_sequence to
+-- last_sequence, those that were stored after clock count as stored at clock.
 create table control.clock_adjustment (
   stream         uuid        not null,
   partition      smallint    not null,
-  sequence       bigint      not null,
-  clock          timestamptz not null,
-  primary key (stream, partition, sequence)
-);
-
--- Messages that count as stored earlier than the stream says, because the clock of its server had leapt forward: of the messages of the
--- partition from first_sequence to last_sequence, those that were stored after clock count as stored at clock. A replay needs them to give
--- rows the same times.
-create table control.clock_cap (
-  stream         uuid        not null,
-  partition      smallint    not null,
-  first_sequence bigint      not null,
+  capped         boolean     not null, -- false: forward
+  first_sequence bigint      not null, -- of a forward one, the message; 0: any message
   last_sequence  bigint      not null,
-  last_stored_at timestamptz not null, -- when the stream stored the last message; another message with its sequence has another time
+  last_stored_at timestamptz, -- of a capped one, when the stream stored the last message; another message with its sequence has another time
   clock          timestamptz not null,
-  messages       integer     not null, -- how many count as stored at clock
+  messages       integer     not null default 0, -- of a capped one, how many count as stored at clock
   recorded_at    timestamptz not null default now(),
-  primary key (stream, partition, first_sequence),
-  check (first_sequence <= last_sequence)
+  primary key (stream, partition, capped, first_sequence),
+  check (first_sequence = last_sequence or capped and first_sequence < last_sequence)
 );
 
-create index on control.clock_cap (recorded_at); -- for the status: a leap makes a row in every commit
+create index on control.clock_adjustment (recorded_at) where capped; -- for the status: a leap makes a row in every commit
 
 -- Phone systems whose reports show other values although no event changed them: a rebuild, a repair or a rollback did. No call of one has an
 -- updated_at below clock, so clients that walk by updatedAt read its calls again. A replay needs the records to give rows the same times.
@@ -191,10 +183,10 @@ from public;
 -- A stream that lost its end gives its sequences to other messages. These may be dead letters and move the clock further, too: so the projector
 -- replaces rows.
 grant select, insert on control.stream, control.dead_letter, control.clock_adjustment to callboard_projector;
-grant select, insert, update on control.clock_cap, control.audit_position to callboard_projector;
+grant select, insert, update on control.audit_position to callboard_projector;
 grant update (partition, subject, header, data, reason, stored_at, recorded_at, generation, resolution, resolved_at, failures, failed_at, retried_at,
   retry_sequence) on control.dead_letter to callboard_projector;
-grant update (clock) on control.clock_adjustment to callboard_projector;
+grant update (last_sequence, last_stored_at, clock, messages, recorded_at) on control.clock_adjustment to callboard_projector;
 grant select on control.migration, control.generation,
   control.partition_owner, control.correction to callboard_projector;
 grant execute on function control.commit_durably() to callboard_projector;
@@ -202,7 +194,7 @@ grant execute on function control.commit_durably() to callboard_projector;
 grant select, delete on control.dead_letter to callboard_operator;
 grant update (header, data, resolution, resolved_at, retried_at, retry_sequence) on control.dead_letter to callboard_operator;
 grant select on control.migration, control.stream, control.generation,
-  control.partition_owner, control.clock_adjustment, control.clock_cap, control.correction, control.audit_position
+  control.partition_owner, control.clock_adjustment, control.correction, control.audit_position
 to callboard_operator;
 grant execute on function
   control.commit_durably(), control.pause_writes(), control.skip(uuid, smallint, bigint, bigint, text, bytea, bytea, timestamptz)

@@ -293,9 +293,9 @@ func (c *canaries) sendWebhooks() *daemon {
 // failures breaks the schema, stops NATS and kills PostgreSQL.
 func (c *canaries) failures() {
 	c.Helper()
-	c.exec("alter table projection.day_count rename count to counted")
+	c.exec("alter table projection.row_count rename count to counted")
 	c.awaitStatus(500, "/call-logs")
-	c.exec("alter table projection.day_count rename counted to count")
+	c.exec("alter table projection.row_count rename counted to count")
 
 	c.nats.Stop()
 	c.awaitStatus(429, "/call-log-reports/dimensions")

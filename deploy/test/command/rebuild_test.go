@@ -150,7 +150,7 @@ func (f rebuildFixture) unexpectedCount(system string) string {
 	if err != nil {
 		f.Fatal(err)
 	}
-	return fmt.Sprintf("insert into projection.day_count values (%d, '%s', 'x', '', '2026-01-01', 1)",
+	return fmt.Sprintf("insert into projection.row_count values (%d, '%s', 'x', '', '2026-01-01', 1)",
 		events.Partition(uuid.MustParse(system), partitions), system)
 }
 
@@ -165,7 +165,7 @@ func checkDamaged(t *testing.T, f rebuildFixture) {
 		  where id = (select id from projection.topology where system_id = '%[1]s' and kind = 'extension' order by id limit 1);
 		%[2]s`, first, f.unexpectedCount(second)))
 	damaged := f.database.Projection(t)
-	const changes = "call_log missing 1\nday_count surplus 1\ntopology changed 1"
+	const changes = "call_log missing 1\nrow_count surplus 1\ntopology changed 1"
 	var dryRun, found comparisonJSON
 	f.decode(0, &dryRun, "rebuild", "--dry-run")
 	f.decode(1, &found, "verify")
@@ -173,10 +173,10 @@ func checkDamaged(t *testing.T, f rebuildFixture) {
 		t.Errorf("dry run = %+v, verify = %+v, want in both the changes\n%s", dryRun, found, changes)
 	}
 	f.requireRows("after a dry run", damaged)
-	f.expect(0, `(?s)\ntable +rows +kind\ncall_log +1 +missing\nday_count +1 +surplus\ntopology +1 +changed\n`+
+	f.expect(0, `(?s)\ntable +rows +kind\ncall_log +1 +missing\nrow_count +1 +surplus\ntopology +1 +changed\n`+
 		`Phone systems whose reports show other values: 1\. The new rows give their calls a later updatedAt, so clients that walk by it read them again\.\nNothing was written\. Run 'callboard rebuild' to make these changes\.\n$`, "rebuild", "--dry-run")
 	expect(t, f.operator(), 1, `(?s)^call_log, phone system `+first+`, id \S+: missing row\n`+
-		`day_count, phone system `+second+`, .*: surplus row\n`+
+		`row_count, phone system `+second+`, .*: surplus row\n`+
 		`topology, phone system `+first+`, kind extension, id \S+: name is "Bob\\x1b\[31m", expected [^\n]+\n\n`+
 		`table .*topology +1 +changed\n`+
 		`Run 'callboard repair --system ID' for each of these phone systems, or 'callboard rebuild', to correct this\.\n$`, "verify")
@@ -186,10 +186,10 @@ func checkDamaged(t *testing.T, f rebuildFixture) {
 	f.expect(0, noDifferences, "verify", "--system", first)
 	var other comparisonJSON
 	f.decode(1, &other, "verify", "--system", second)
-	if got, want := other.changesText(), "day_count surplus 1"; got != want {
+	if got, want := other.changesText(), "row_count surplus 1"; got != want {
 		t.Errorf("verify of the second phone system: changes = %s, want %s", got, want)
 	}
-	f.expect(0, `(?s)^Generation \d+, which is replaced, beside the new one:\nday_count, .*: surplus row\n.*\nday_count +1 +surplus\n`+
+	f.expect(0, `(?s)^Generation \d+, which is replaced, beside the new one:\nrow_count, .*: surplus row\n.*\nrow_count +1 +surplus\n`+
 		`Generation 3 is live: \d+ messages in \d+\.\ds \(.*\), \d+ messages/s.*; writes paused for \d+ ms \(snapshot\) and \d+ ms \(switch\)\.\n`+
 		`Generation 2 is kept for 'callboard rollback'\.\n$`, "rebuild", "--keep")
 	f.expect(0, noDifferences, "verify")
@@ -221,7 +221,7 @@ func checkMessageAccounting(t *testing.T, f rebuildFixture) {
 func checkRollback(t *testing.T, f rebuildFixture) {
 	t.Helper()
 	f.expect(0, `^Generation 2 is live again; writes paused for \d+ ms\. Generation 3 is the previous one now: run 'callboard rollback' to switch back to it\.\n$`, "rollback")
-	f.expect(1, `^day_count, .*: surplus row\n`, "verify")
+	f.expect(1, `^row_count, .*: surplus row\n`, "verify")
 	var back struct{ Generation, Replaced int64 }
 	f.decode(0, &back, "rollback")
 	if back.Generation != 3 || back.Replaced != 2 {

@@ -30,7 +30,7 @@ func (h *harness) check(faults int) {
 	}
 	text := fmt.Sprintf("check after %d faults: %d messages, %d dead letters, %d clock adjustments; took %s", faults,
 		h.queryInt("select sum(read)::bigint from projection.message_count"), letters,
-		h.queryInt("select count(*) from control.clock_adjustment"), round(time.Since(start)))
+		h.queryInt("select count(*) from control.clock_adjustment where not capped"), round(time.Since(start)))
 	h.tb.Log(text)
 	h.summary.checks = append(h.summary.checks, text)
 }

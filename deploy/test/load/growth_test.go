@@ -120,7 +120,7 @@ func (i *installation) lastPages(system uuid.UUID) (list []read) {
 		{"call-logs", "call_log"}, {"call-analyses", "analysis"}, {"voicemails", "voicemail"}, {"recordings", "recording"},
 	} {
 		rows := query[int64](i, `
-			select coalesce(sum(count), 0)::bigint from projection.day_count where system_id = $1 and list = $2 and subset = ''`, system, resource.table)
+			select coalesce(sum(count), 0)::bigint from projection.row_count where system_id = $1 and list = $2 and subset = ''`, system, resource.table)
 		list = append(list, read{
 			resource.path + ", last page", fmt.Sprintf("/%s/%s?pageSize=100&page=%d", system, resource.path, max(1, rows/100)),
 		})
@@ -133,7 +133,7 @@ func (i *installation) lastPages(system uuid.UUID) (list []read) {
 func (i *installation) grow() {
 	i.Helper()
 	for _, table := range []string{
-		"call_log", "recording", "analysis", "voicemail", "transcript", "extension_entry", "day_count",
+		"call_log", "recording", "analysis", "voicemail", "transcript", "extension_entry", "row_count",
 	} {
 		rows, _ := i.pool.Query(i.Context(), `
 			select column_name::text, data_type::text from information_schema.columns
@@ -147,7 +147,7 @@ func (i *installation) grow() {
 			i.Fatal(err)
 		}
 		where := ""
-		if table == "day_count" {
+		if table == "row_count" {
 			where = "where c.list in ('call_log', 'recording', 'analysis', 'voicemail')"
 		}
 		i.exec(fmt.Sprintf("insert into projection.%s (%s) select %s from generate_series(1, %d) n cross join projection.%s c %s",

@@ -1,5 +1,7 @@
 -- Fills the tables that the projector derives from the rows: the calls and analyses of each extension, and the counts per day.
-truncate projection.day_count, projection.extension_entry;
+truncate projection.extension_entry;
+
+delete from projection.row_count where list not like 'reference/%';
 
 insert into projection.extension_entry (partition, system_id, extension_id, analysis, created_at, id)
 select partition, system_id, answered_by_extension_id, false, created_at, id
@@ -14,7 +16,7 @@ from projection.analysis a
 join projection.extension_entry e on e.partition = a.partition and e.system_id = a.system_id and e.id = a.call_id
 where a.listed;
 
-insert into projection.day_count (partition, system_id, list, subset, day, count)
+insert into projection.row_count (partition, system_id, list, subset, day, count)
 select partition, system_id, list, subset, (created_at at time zone 'UTC')::date as day, count(*)
 from (
   select partition, system_id, 'call_log' as list, '' as subset, created_at from projection.call_log
