@@ -159,7 +159,7 @@ const (
 		set
 		  due_at = least(
 		    due_at + (now() - greatest(created_at, coalesce($2::timestamptz, now()))),
-		    case when cause = 'replayed' and attempts = 0 then 'infinity' else now() end
+		    case when cause = 'replayed' and tries = 0 then 'infinity' else now() end
 		  ),
 		  expires_at = expires_at + (now() - coalesce($2::timestamptz, now()))
 		where endpoint_id = $1`
@@ -284,11 +284,17 @@ const maxOverlap = 30 * 24 * time.Hour
 // maxSecrets bounds the signatures of a request. Receivers compare 16 at most.
 const maxSecrets = 10
 
-const expireSecretsSQL = `
-	update webhook.secret
-	set expires_at = least(expires_at, now() + $2::interval)
-	where endpoint_id = $1
-	  and (expires_at is null or expires_at > now())`
+// addSecretSQL leaves out secrets that have expired, and returns how many there are now.
+const addSecretSQL = `
+	update webhook.endpoint e
+	set secrets = jsonb_build_array($2::jsonb || jsonb_build_object('created_at', now())) || (
+	  select coalesce(jsonb_agg(s || jsonb_build_object('expires_at', until) order by n), '[]')
+	  from jsonb_array_elements(e.secrets) with ordinality former (s, n)
+	  cross join least((s->>'expires_at')::timestamptz, now() + $3::interval) until
+	  where until > now()
+	)
+	where id = $1
+	returning jsonb_array_length(secrets)`
 
 // Rotate gives an endpoint a new secret, sealed by the vault. The former ones expire after the overlap, and at once if
 // it is zero.
@@ -297,23 +303,21 @@ func (r *Registry) Rotate(ctx context.Context, id uuid.UUID, overlap time.Durati
 		return webhook.Secret{}, &InvalidError{fmt.Sprintf("the overlap must be from 0s to %gh", maxOverlap.Hours())}
 	}
 
-	plain, secret := webhook.NewSecret(), uuid.New()
-	sealed := v.Seal(id, secret, []byte(plain.Reveal()))
+	secret := webhook.NewSecret()
+	sealed := v.Seal(id, []byte(secret.Reveal()))
 	err := r.change(ctx, id, func(tx pgx.Tx, _ settings) error {
-		tag, err := tx.Exec(ctx, expireSecretsSQL, id, overlap)
+		var count int
+		err := tx.QueryRow(ctx, addSecretSQL, id, sealed, overlap).Scan(&count)
 		switch {
 		case err != nil:
-			return fmt.Errorf("expire secrets: %w", err)
-		case overlap > 0 && tag.RowsAffected() >= maxSecrets:
+			return fmt.Errorf("rotate secret: %w", err)
+		case count > maxSecrets:
 			return fmt.Errorf("rotate secret: %d secrets are valid already: wait until some expire, or use --overlap 0s", maxSecrets)
 		}
-		if _, err := tx.Exec(ctx, insertSecretSQL, secret, id, sealed.Data, sealed.KeyID); err != nil {
-			return fmt.Errorf("rotate secret: %w", err)
-		}
-		return r.record(ctx, tx, "rotate", id, nil, map[string]any{"secret": secret, "overlap": overlap.String()})
+		return r.record(ctx, tx, "rotate", id, nil, map[string]any{"secret": sealed.ID, "overlap": overlap.String()})
 	})
 	if err != nil {
 		return webhook.Secret{}, err
 	}
-	return plain, nil
+	return secret, nil
 }

@@ -242,6 +242,7 @@ func TestRotate(t *testing.T) {
 	if secrets := h.show(id).Secrets; err != nil || len(secrets) != 1 || secrets[0].ExpiresAt != nil {
 		t.Errorf("secrets without an overlap = %+v, %v, want the current one", secrets, err)
 	}
+	h.Want("stored secrets without an overlap", "1", "select jsonb_array_length(secrets) from webhook.endpoint")
 	if audit := h.Text("select string_agg(a::text, ' ') from webhook.audit a"); strings.Contains(audit, secret.Reveal()[6:]) {
 		t.Error("the audit has the secret")
 	}

@@ -12,20 +12,20 @@ import (
 	"callboard/projector/webhook/registry"
 )
 
-// answerTests answers the next test as a sender does, and calls check with its id.
-func (h *harness) answerTests(status int, check func(id uuid.UUID)) (wait func()) {
+// answerTests answers the next test as a sender does, and calls check with its endpoint.
+func (h *harness) answerTests(status int, check func(endpoint uuid.UUID)) (wait func()) {
 	h.Helper()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		var id uuid.UUID
 		eventstest.Eventually(h.T, "there is a test", func() bool {
-			err := h.Super.QueryRow(context.Background(), "update webhook.test set taken_at = now() returning id").Scan(&id)
+			err := h.Super.QueryRow(context.Background(), "update webhook.test set taken_at = now() returning endpoint_id").Scan(&id)
 			return err == nil
 		})
 		check(id)
 		_, err := h.Super.Exec(context.Background(),
-			"update webhook.test set done_at = now(), status = $1::int, error = case when $1::int <> 200 then 'not 2xx' end, ms = 12", status)
+			"update webhook.test set outcome = jsonb_build_object('status', $1::int, 'error', case when $1::int <> 200 then 'not 2xx' end, 'ms', 12)", status)
 		if err != nil {
 			h.Error(err)
 		}
@@ -62,13 +62,12 @@ func TestTryCandidate(t *testing.T) {
 	h := newHarness(t)
 	c := h.candidate(registry.Target{Kind: registry.System, ID: h.system})
 	wait := h.answerTests(200, func(id uuid.UUID) {
-		var secret uuid.UUID
 		var sealed webhook.Sealed
-		err := h.Super.QueryRow(context.Background(), "select secret_id, sealed, key_id from webhook.test").Scan(&secret, &sealed.Data, &sealed.KeyID)
+		err := h.Super.QueryRow(context.Background(), "select secrets->0 from webhook.test").Scan(&sealed)
 		if err != nil {
 			t.Error(err)
 		}
-		if plain, err := h.vault.Open(id, secret, sealed); err != nil || string(plain) != c.Secret().Reveal() || id != c.ID() {
+		if plain, err := h.vault.Open(id, sealed); err != nil || string(plain) != c.Secret().Reveal() || id != c.ID() {
 			t.Errorf("opened secret differs, error %v", err)
 		}
 	})

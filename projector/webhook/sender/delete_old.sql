@@ -1,4 +1,4 @@
--- Deletes the audit, the secrets and the rows of endpoints that were removed before $1, and tests for whose outcome nobody waits
+-- Deletes the audit and the rows of endpoints that were removed before $1, and tests for whose outcome nobody waits
 -- any more. It returns how many endpoints.
 with old as materialized (
   select id

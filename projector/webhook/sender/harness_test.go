@@ -102,6 +102,9 @@ func (h *harness) notice(count int) {
 	h.Must(connection.Flush())
 }
 
+// countAttempts counts the attempts of all deliveries.
+const countAttempts = "select sum(jsonb_array_length(attempts)) from webhook.delivery"
+
 // requestTimeout is longer than a busy machine needs: requests are counted, and wait for as long as a test holds them.
 const requestTimeout = 5 * time.Minute
 

@@ -31,9 +31,9 @@ func TestSender_Delivers(t *testing.T) {
 	if !strings.HasPrefix(got[0].body, `{"type":"call.ended","timestamp":"`) || got[0].Data.CallSid != "CA1" || got[0].Data.PhoneSystemID != h.system {
 		t.Errorf("body = %s, want the call's identifiers", got[0].body)
 	}
-	h.eventually("finished deliveries", "100", "select count(*) from webhook.finished where state = 'delivered' and endpoint_id = $1 and attempts = 1", endpoint)
+	h.eventually("finished deliveries", "100", "select count(*) from webhook.finished where state = 'delivered' and endpoint_id = $1 and tries = 1", endpoint)
 	h.Want("waiting deliveries", "0", "select count(*) from webhook.waiting")
-	h.Want("attempts", "100", "select count(*) from webhook.attempt where status = 200 and error is null and delivery_id in (select id from webhook.finished)")
+	h.Want("attempts", "100", "select count(*) from webhook.finished, jsonb_array_elements(attempts) a where a->>'status' = '200' and a->>'error' is null")
 	h.Want("success", "true", "select succeeded_at is not null and failed_at is null and failures = 0 from webhook.endpoint")
 	eventstest.Eventually(t, "the count of deliveries", func() bool { return s.metric(t, "deliveries_total") == 100 })
 }
@@ -63,7 +63,35 @@ func TestSender_Retries(t *testing.T) {
 	if len(attempts) != len(got) || *attempts[0].Error != "status 500" || attempts[len(attempts)-1].Error != nil {
 		t.Errorf("recorded attempts = %d, want %d: failures, then a success", len(attempts), len(got))
 	}
-	h.Want("answer", "no room", "select string_agg(distinct answer, '|') from webhook.attempt where error is not null")
+	h.Want("answer", "no room", "select string_agg(distinct a->>'answer', '|') from webhook.delivery, jsonb_array_elements(attempts) a where a->>'error' is not null")
+}
+
+// A delivery has its newest attempts, however many there were.
+func TestSender_BoundsAttempts(t *testing.T) {
+	h := newHarness(t)
+	endpoint := h.register("/a", 1)
+	h.Exec(`insert into webhook.delivery (endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, attempts)
+		select $1, $2, 1, 'evt_1', 'call.ended', $3, 'CA1', now(), jsonb_agg(jsonb_build_object('status', n)) from generate_series(1, 32) n`,
+		endpoint, streamID(), h.system)
+	h.start(nil)
+	h.eventually("number, first and last", "32 2 200",
+		"select concat_ws(' ', jsonb_array_length(attempts), attempts->0->'status', attempts->-1->'status') from webhook.finished")
+}
+
+// The attempt of a delivery that was skipped meanwhile is recorded, too.
+func TestSender_RecordsAttemptsOfSkippedDeliveries(t *testing.T) {
+	h := newHarness(t)
+	arrived, release := h.receiver.hold("/a")
+	defer release()
+	endpoint := h.register("/a", 1)
+	h.start(nil)
+	h.notice(1)
+	<-arrived
+	h.Must(h.registry.Pause(t.Context(), endpoint))
+	_, err := h.registry.SkipAndResume(t.Context(), endpoint, func(int64) {})
+	h.Must(err)
+	release()
+	h.eventually("state and status", "skipped 200", "select concat_ws(' ', state, attempts->0->'status') from webhook.finished")
 }
 
 // A delivery whose time is over is dead; others go on. One that always fails does not open the breaker while others
@@ -169,7 +197,7 @@ func TestSender_LockedEndpointDelaysNoOther(t *testing.T) {
 	h.Want("recorded of the locked one", "0", delivered, locked)
 	h.Must(command.Rollback(t.Context()))
 	h.eventually("delivered after the command", "20", delivered, locked)
-	h.Want("attempts", "40", "select count(*) from webhook.attempt")
+	h.Want("attempts", "40", countAttempts)
 }
 
 // A failover that loses commits gives the id of a delivery in flight to another event. That one is sent, too.
@@ -188,7 +216,7 @@ func TestSender_IDOfAnotherEvent(t *testing.T) {
 		t.Errorf("received = %v, want %v", got, want)
 	}
 	h.eventually("delivered", "evt_2", "select string_agg(event_id, ' ') from webhook.finished where state = 'delivered'")
-	h.Want("attempts", "1", "select count(*) from webhook.attempt")
+	h.Want("attempts", "1", countAttempts)
 }
 
 // A dead endpoint gets probes only. When it answers again, all that waits is delivered.
@@ -200,7 +228,7 @@ func TestSender_ProbesADeadEndpoint(t *testing.T) {
 	h.notice(300)
 	eventstest.Eventually(t, "five requests", func() bool { return len(h.receiver.requests("/a")) >= 5 })
 	h.receiver.respond("/a", status(http.StatusBadGateway))
-	h.eventually("probes", "true", "select max(attempts) >= 2 from webhook.waiting")
+	h.eventually("probes", "true", "select max(tries) >= 2 from webhook.waiting")
 	if n := len(h.receiver.requests("/a")); n > 40 {
 		t.Errorf("requests to a dead endpoint = %d, want 40 at most", n)
 	}
@@ -261,6 +289,11 @@ func TestSender_SignsWithAllSecrets(t *testing.T) {
 	h.notice(1)
 	if got := h.await("/a", 2); len(strings.Fields(got[1].signatures)) != 2 {
 		t.Errorf("signatures = %d, want 2", len(strings.Fields(got[1].signatures)))
+	}
+	h.Exec("update webhook.endpoint set secrets = jsonb_set(secrets, '{1, expires_at}', to_jsonb(now()))")
+	h.notice(1)
+	if got := h.await("/a", 3); len(strings.Fields(got[2].signatures)) != 1 {
+		t.Errorf("signatures after the overlap = %d, want 1", len(strings.Fields(got[2].signatures)))
 	}
 }
 
@@ -336,7 +369,8 @@ func TestSender_KeepsLeases(t *testing.T) {
 	h.eventually("the lease was renewed", "true", "select leased_until > $1::timestamptz from webhook.endpoint", until)
 	release()
 	<-stopped
-	h.Want("attempts", "1", "select count(*) from webhook.attempt where error is null")
+	h.Want("attempts", "1", countAttempts)
+	h.Want("delivered", "1", "select count(*) from webhook.finished where state = 'delivered'")
 }
 
 // A lease that nobody renews ends. What its session had in flight is sent again.
@@ -449,7 +483,7 @@ func TestSender_SkipsExpiredRedeliveries(t *testing.T) {
 	endpoint := h.register("/a", 1)
 	h.Must(h.registry.Pause(t.Context(), endpoint))
 	const columns = "endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, cause, created_at"
-	h.Exec(`insert into webhook.delivery (id, attempts, state, finished_at, `+columns+`)
+	h.Exec(`insert into webhook.delivery (id, tries, state, finished_at, `+columns+`)
 		select n, 1, 'dead', now(), $1, gen_random_uuid(), n, 'evt_' || n, 'call.ended', $2, 'CA1', now(), 'fired', now() - interval '40 days'
 		from generate_series(1, 5001) n`, endpoint, h.system) // more than a slice
 	_, err := h.registry.RedeliverState(t.Context(), endpoint, registry.Dead, time.Time{})

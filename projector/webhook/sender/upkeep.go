@@ -40,7 +40,7 @@ func (s *Sender) maintainDays(ctx context.Context) error {
 		}
 	}
 
-	// What is older than the history: waiting deliveries are skipped, and finished ones, notices and attempts are dropped.
+	// What is older than the history: waiting deliveries are skipped, and finished ones and notices are dropped.
 	first := now.AddDate(0, 0, -s.config.Days).Truncate(24 * time.Hour)
 	if err := s.expire(ctx, first); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (s *Sender) maintainDays(ctx context.Context) error {
 
 // openDay creates the tables of a day, each in a transaction.
 func (s *Sender) openDay(ctx context.Context, day time.Time) error {
-	for _, kind := range []string{"notice", "finished", "attempt"} {
+	for _, kind := range []string{"notice", "finished"} {
 		open, err := query[bool](ctx, s, openDaySQL, kind, day)
 		if err != nil {
 			return fmt.Errorf("open webhook day: %w", err)
