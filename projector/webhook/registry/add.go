@@ -91,9 +91,6 @@ const (
 		set sequence = greatest(f.sequence, excluded.sequence)`
 )
 
-// errNotAdding says that an endpoint was removed between its registration and its activation.
-var errNotAdding = errors.New("the webhook endpoint was removed while it was added")
-
 // Activate makes an endpoint receive the events after an origin. A fan-out that ran since the registration may have
 // created deliveries of earlier events, and of a stream that was replaced before, which are deleted.
 func (r *Registry) Activate(ctx context.Context, id uuid.UUID, o Origin) error {
@@ -110,7 +107,7 @@ func (r *Registry) Activate(ctx context.Context, id uuid.UUID, o Origin) error {
 		case err != nil:
 			return fmt.Errorf("activate webhook endpoint: %w", err)
 		case tag.RowsAffected() == 0:
-			return errNotAdding
+			return errors.New("the webhook endpoint was removed while it was added")
 		}
 
 		if _, err := tx.Exec(ctx, raiseFloorSQL, id, o.Stream, int64(o.Sequence), o.Partitions); err != nil {

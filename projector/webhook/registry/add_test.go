@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-
 	"callboard/events/webhook"
 	"callboard/projector/webhook/registry"
 )

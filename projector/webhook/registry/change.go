@@ -165,9 +165,10 @@ const (
 		where endpoint_id = $1`
 )
 
-// Resume sends what waits for a paused or disabled endpoint, the oldest first. An active one is left as it is. The
-// error wraps [ErrState] in the other states.
-func (r *Registry) Resume(ctx context.Context, id uuid.UUID) error {
+// Resume sends what waits for a paused or disabled endpoint, the oldest first. An active one is left as it is. skipped
+// is for the audit: how many deliveries were skipped before; nil: what waits was left. The error wraps [ErrState] in the
+// other states.
+func (r *Registry) Resume(ctx context.Context, id uuid.UUID, skipped *int64) error {
 	return r.change(ctx, id, func(tx pgx.Tx, before settings) error {
 		switch before.State {
 		case Active:
@@ -179,17 +180,13 @@ func (r *Registry) Resume(ctx context.Context, id uuid.UUID) error {
 		if _, err := tx.Exec(ctx, dueSQL, id, before.stoppedAt); err != nil {
 			return fmt.Errorf("make deliveries due: %w", err)
 		}
-		return r.resume(ctx, tx, id, before, nil)
+		if _, err := tx.Exec(ctx, resumeSQL, id); err != nil {
+			return fmt.Errorf("resume webhook endpoint: %w", err)
+		}
+		after := before.audited()
+		after.State, after.Reason, after.Skipped = Active, nil, skipped
+		return r.record(ctx, tx, "resume", id, before.audited(), after)
 	})
-}
-
-func (r *Registry) resume(ctx context.Context, tx pgx.Tx, id uuid.UUID, before settings, skipped *int64) error {
-	if _, err := tx.Exec(ctx, resumeSQL, id); err != nil {
-		return fmt.Errorf("resume webhook endpoint: %w", err)
-	}
-	after := before.audited()
-	after.State, after.Reason, after.Skipped = Active, nil, skipped
-	return r.record(ctx, tx, "resume", id, before.audited(), after)
 }
 
 // skipSlice bounds the rows of a transaction that skips deliveries.
@@ -198,44 +195,27 @@ const skipSlice = 10_000
 //go:embed skip.sql
 var skipSQL string
 
-// skip skips up to a slice of waiting deliveries.
-func skip(ctx context.Context, tx pgx.Tx, id uuid.UUID) (int64, error) {
-	tag, err := tx.Exec(ctx, skipSQL, id, skipSlice)
-	if err != nil {
-		return 0, fmt.Errorf("skip deliveries: %w", err)
-	}
-	return tag.RowsAffected(), nil
-}
-
-// SkipAndResume skips the waiting deliveries of a paused or disabled endpoint, then resumes it. It calls onSkipped
-// after each slice and returns how many deliveries it has skipped, also with an error: those stay skipped.
-func (r *Registry) SkipAndResume(ctx context.Context, id uuid.UUID, onSkipped func(total int64)) (total int64, err error) {
-	for done := false; !done; {
-		err := r.change(ctx, id, func(tx pgx.Tx, before settings) error {
-			switch before.State {
-			case Active:
-				return stateError(id, Active, "pause it first to skip what waits")
-			case Adding:
-				return interrupted(id)
-			case Paused, Disabled, Removed: // a removed one is refused before
-			}
-
-			n, err := skip(ctx, tx, id)
-			if err != nil {
-				return err
-			}
-			total += n
-			if done = n < skipSlice; !done {
-				return nil
-			}
-			return r.resume(ctx, tx, id, before, &total)
-		})
-		if err != nil {
-			return total, err
+// Skip skips some of the deliveries that wait for a paused, disabled or removed endpoint, and returns how many. more:
+// there may be others. The error wraps [ErrState] in the other states.
+func (r *Registry) Skip(ctx context.Context, id uuid.UUID) (count int64, more bool, err error) {
+	err = r.inTx(ctx, func(tx pgx.Tx) error {
+		before, err := lock(ctx, tx, id) // senders lock endpoints before deliveries, too
+		switch {
+		case err != nil:
+			return err
+		case before.State == Active:
+			return stateError(id, Active, "pause it first to skip what waits")
+		case before.State == Adding:
+			return interrupted(id)
 		}
-		onSkipped(total)
-	}
-	return total, nil
+		tag, err := tx.Exec(ctx, skipSQL, id, skipSlice)
+		if err != nil {
+			return fmt.Errorf("skip deliveries: %w", err)
+		}
+		count = tag.RowsAffected()
+		return nil
+	})
+	return count, count == skipSlice, err
 }
 
 const removeSQL = `
@@ -243,11 +223,10 @@ const removeSQL = `
 	set state = 'removed', reason = null, stopped_at = clock_timestamp()
 	where id = $1`
 
-// Remove removes an endpoint, skips what waits for it, and returns how many deliveries it has skipped. With the last
-// endpoint, the recording of notices ends. Removing an endpoint twice is no error: it goes on where the first command
-// was interrupted.
-func (r *Registry) Remove(ctx context.Context, id uuid.UUID, onSkipped func(total int64)) (total int64, err error) {
-	err = r.inTx(ctx, func(tx pgx.Tx) error {
+// Remove removes an endpoint. [Registry.Skip] must follow. With the last endpoint, the recording of notices ends.
+// Removing an endpoint twice is no error.
+func (r *Registry) Remove(ctx context.Context, id uuid.UUID) error {
+	return r.inTx(ctx, func(tx pgx.Tx) error {
 		if err := excludeFanOuts(ctx, tx); err != nil { // one that runs could create another delivery
 			return err
 		}
@@ -262,20 +241,6 @@ func (r *Registry) Remove(ctx context.Context, id uuid.UUID, onSkipped func(tota
 		after.State, after.Reason = Removed, nil
 		return r.record(ctx, tx, "remove", id, before.audited(), after.audited())
 	})
-
-	// Skipping follows in transactions of their own: what waits can be much.
-	for n := int64(skipSlice); err == nil && n == skipSlice; {
-		err = r.inTx(ctx, func(tx pgx.Tx) (err error) {
-			if _, err = lock(ctx, tx, id); err != nil { // senders lock endpoints before deliveries, too
-				return err
-			}
-			n, err = skip(ctx, tx, id)
-			return err
-		})
-		total += n
-		onSkipped(total)
-	}
-	return total, err
 }
 
 // maxOverlap bounds the time in which two secrets sign.

@@ -50,8 +50,8 @@ const (
 	deleteTrialSQL = `delete from webhook.test where id = $1`
 )
 
-// Try has a sender send one test of a kind to an endpoint, and waits for the outcome. It calls onWait at intervals.
-func (r *Registry) Try(ctx context.Context, id uuid.UUID, kind webhook.Kind, onWait func()) (Trial, error) {
+// Try has a sender send one test of a kind to an endpoint, and waits for the outcome.
+func (r *Registry) Try(ctx context.Context, id uuid.UUID, kind webhook.Kind) (Trial, error) {
 	trial := uuid.New()
 	err := r.change(ctx, id, func(tx pgx.Tx, _ settings) error {
 		_, err := tx.Exec(ctx, insertTrialOfSQL, trial, id, kind)
@@ -60,21 +60,21 @@ func (r *Registry) Try(ctx context.Context, id uuid.UUID, kind webhook.Kind, onW
 	if err != nil {
 		return Trial{}, err
 	}
-	return r.awaitTrial(ctx, trial, onWait)
+	return r.awaitTrial(ctx, trial)
 }
 
 // TryCandidate is Try for an endpoint that is not registered yet.
-func (r *Registry) TryCandidate(ctx context.Context, c Candidate, onWait func()) (Trial, error) {
+func (r *Registry) TryCandidate(ctx context.Context, c Candidate) (Trial, error) {
 	trial := uuid.New()
 	_, err := r.pool.Exec(ctx, insertTrialSQL, trial, c.id, c.settings.URL, webhook.Test, []webhook.Sealed{c.sealed})
 	if err != nil {
 		return Trial{}, fmt.Errorf("ask for a test: %w", err)
 	}
-	return r.awaitTrial(ctx, trial, onWait)
+	return r.awaitTrial(ctx, trial)
 }
 
 // awaitTrial waits for the outcome and deletes the test, also where ctx ends.
-func (r *Registry) awaitTrial(ctx context.Context, id uuid.UUID, onWait func()) (outcome Trial, err error) {
+func (r *Registry) awaitTrial(ctx context.Context, id uuid.UUID) (outcome Trial, err error) {
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
@@ -99,7 +99,6 @@ func (r *Registry) awaitTrial(ctx context.Context, id uuid.UUID, onWait func()) 
 		case time.Now().After(deadline):
 			return Trial{}, ErrNoSender
 		}
-		onWait()
 		select {
 		case <-ctx.Done():
 			return Trial{}, ctx.Err()

@@ -125,7 +125,7 @@ func (h *harness) start(change func(*sender.Config)) *running {
 	c := sender.Config{
 		Database: pool, NATS: connection, Vault: h.vault, Client: h.receiver.client(requestTimeout), Timeout: requestTimeout,
 		Schedule: sender.Schedule{Retries: []time.Duration{50 * time.Millisecond}, GiveUp: time.Hour},
-		Poll:     20 * time.Millisecond, Log: zerolog.New(zerolog.NewTestWriter(h.T)), Metrics: metrics,
+		InFlight: 512, Days: 30, Poll: 20 * time.Millisecond, Log: zerolog.New(zerolog.NewTestWriter(h.T)), Metrics: metrics,
 	}
 	if change != nil {
 		change(&c)
