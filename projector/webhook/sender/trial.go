@@ -29,25 +29,18 @@ var takeTrialSQL string
 
 const finishTrialSQL = "update webhook.test set outcome = $2 where id = $1"
 
-// try runs the tests that operators ask for.
-func (s *Sender) try(ctx context.Context) error {
-	for {
-		t, err := s.takeTrial(ctx)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		s.trials.Go(func() { s.runTrial(ctx, t) })
-	}
-}
-
-func (s *Sender) takeTrial(ctx context.Context) (t trial, err error) {
-	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
-	defer cancel()
+// try takes a test that an operator asks for, and runs it in the background.
+func (s *Sender) try(ctx context.Context) (more bool, err error) {
+	var t trial
 	err = s.config.Database.QueryRow(ctx, takeTrialSQL).Scan(&t.id, &t.endpoint, &t.url, &t.kind, &t.secrets)
-	return t, err
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	s.trials.Go(func() { s.runTrial(context.WithoutCancel(ctx), t) })
+	return true, nil
 }
 
 // runTrial sends a test and stores its outcome. It counts for nothing else.
@@ -64,7 +57,7 @@ func (s *Sender) runTrial(ctx context.Context, t trial) {
 		connection.Close()
 	}
 
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
+	ctx, cancel := context.WithTimeout(ctx, recordWithin)
 	defer cancel()
 	if _, err = s.config.Database.Exec(ctx, finishTrialSQL, t.id, attempt(answer, began, time.Now())); err != nil {
 		s.config.Log.Error().Err(err).Stringer("test", t.id).Msg("storing the outcome of a webhook test failed")
