@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -34,6 +35,7 @@ type settings struct {
 	Reason      *string        `json:"reason,omitempty"`
 	Skipped     *int64         `json:"skipped,omitempty"` // deliveries, by a resumption
 	stoppedAt   *time.Time
+	secrets     json.RawMessage
 }
 
 // audited returns the settings without the URL's query.
@@ -57,7 +59,7 @@ func (s settings) validate() error {
 }
 
 const lockEndpointSQL = `
-	select name, url, kinds, grant_kind, grant_id, concurrency, state, reason, stopped_at
+	select name, url, kinds, grant_kind, grant_id, concurrency, state, reason, stopped_at, secrets
 	from webhook.endpoint
 	where id = $1
 	for no key update`
@@ -66,7 +68,7 @@ const lockEndpointSQL = `
 func lock(ctx context.Context, tx pgx.Tx, id uuid.UUID) (settings, error) {
 	var s settings
 	err := tx.QueryRow(ctx, lockEndpointSQL, id).Scan(
-		&s.Name, &s.URL, &s.Kinds, &s.Target.Kind, &s.Target.ID, &s.Concurrency, &s.State, &s.Reason, &s.stoppedAt,
+		&s.Name, &s.URL, &s.Kinds, &s.Target.Kind, &s.Target.ID, &s.Concurrency, &s.State, &s.Reason, &s.stoppedAt, &s.secrets,
 	)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -94,11 +96,18 @@ func (r *Registry) Set(ctx context.Context, id uuid.UUID, c Changes) error {
 		if err := after.validate(); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, setSQL, id, after.Name, after.URL, after.Kinds, after.Concurrency); err != nil {
-			return fmt.Errorf("set webhook endpoint: %w", err)
-		}
-		return r.record(ctx, tx, "set", id, before.audited(), after.audited())
+		return r.update(ctx, tx, "set", before, after, setSQL, id, after.Name, after.URL, after.Kinds, after.Concurrency)
 	})
+}
+
+// update executes a statement that changes an endpoint, whose id is the first argument, and records it.
+func (r *Registry) update(
+	ctx context.Context, tx pgx.Tx, command string, before, after settings, sql string, id uuid.UUID, others ...any,
+) error {
+	if _, err := tx.Exec(ctx, sql, append([]any{id}, others...)...); err != nil {
+		return fmt.Errorf("%s webhook endpoint: %w", command, err)
+	}
+	return r.record(ctx, tx, command, id, before.audited(), after.audited())
 }
 
 func (s settings) with(c Changes) settings {
@@ -131,12 +140,9 @@ func (r *Registry) Pause(ctx context.Context, id uuid.UUID) error {
 			return interrupted(id)
 		case Active, Removed: // a removed one is refused before
 		}
-		if _, err := tx.Exec(ctx, pauseSQL, id); err != nil {
-			return fmt.Errorf("pause webhook endpoint: %w", err)
-		}
 		after := before
 		after.State = Paused
-		return r.record(ctx, tx, "pause", id, before.audited(), after.audited())
+		return r.update(ctx, tx, "pause", before, after, pauseSQL, id)
 	})
 }
 
@@ -180,12 +186,9 @@ func (r *Registry) Resume(ctx context.Context, id uuid.UUID, skipped *int64) err
 		if _, err := tx.Exec(ctx, dueSQL, id, before.stoppedAt); err != nil {
 			return fmt.Errorf("make deliveries due: %w", err)
 		}
-		if _, err := tx.Exec(ctx, resumeSQL, id); err != nil {
-			return fmt.Errorf("resume webhook endpoint: %w", err)
-		}
-		after := before.audited()
+		after := before
 		after.State, after.Reason, after.Skipped = Active, nil, skipped
-		return r.record(ctx, tx, "resume", id, before.audited(), after)
+		return r.update(ctx, tx, "resume", before, after, resumeSQL, id)
 	})
 }
 
@@ -215,7 +218,10 @@ func (r *Registry) Skip(ctx context.Context, id uuid.UUID) (count int64, more bo
 		count = tag.RowsAffected()
 		return nil
 	})
-	return count, count == skipSlice, err
+	if err != nil {
+		return 0, false, err
+	}
+	return count, count == skipSlice, nil
 }
 
 const removeSQL = `
@@ -234,12 +240,9 @@ func (r *Registry) Remove(ctx context.Context, id uuid.UUID) error {
 		if err != nil || before.State == Removed {
 			return err
 		}
-		if _, err := tx.Exec(ctx, removeSQL, id); err != nil {
-			return fmt.Errorf("remove webhook endpoint: %w", err)
-		}
 		after := before
 		after.State, after.Reason = Removed, nil
-		return r.record(ctx, tx, "remove", id, before.audited(), after.audited())
+		return r.update(ctx, tx, "remove", before, after, removeSQL, id)
 	})
 }
 

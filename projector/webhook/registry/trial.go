@@ -39,12 +39,6 @@ var (
 const (
 	insertTrialSQL = `insert into webhook.test (id, endpoint_id, url, kind, secrets) values ($1, $2, $3, $4, $5)`
 
-	insertTrialOfSQL = `
-		insert into webhook.test (id, endpoint_id, url, kind, secrets)
-		select $1, id, url, $3, secrets
-		from webhook.endpoint
-		where id = $2`
-
 	trialSQL = `select taken_at is not null, outcome from webhook.test where id = $1`
 
 	deleteTrialSQL = `delete from webhook.test where id = $1`
@@ -53,8 +47,8 @@ const (
 // Try has a sender send one test of a kind to an endpoint, and waits for the outcome.
 func (r *Registry) Try(ctx context.Context, id uuid.UUID, kind webhook.Kind) (Trial, error) {
 	trial := uuid.New()
-	err := r.change(ctx, id, func(tx pgx.Tx, _ settings) error {
-		_, err := tx.Exec(ctx, insertTrialOfSQL, trial, id, kind)
+	err := r.change(ctx, id, func(tx pgx.Tx, before settings) error {
+		_, err := tx.Exec(ctx, insertTrialSQL, trial, id, before.URL, kind, before.secrets)
 		return err
 	})
 	if err != nil {
@@ -74,7 +68,7 @@ func (r *Registry) TryCandidate(ctx context.Context, c Candidate) (Trial, error)
 }
 
 // awaitTrial waits for the outcome and deletes the test, also where ctx ends.
-func (r *Registry) awaitTrial(ctx context.Context, id uuid.UUID) (outcome Trial, err error) {
+func (r *Registry) awaitTrial(ctx context.Context, id uuid.UUID) (_ Trial, err error) {
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
