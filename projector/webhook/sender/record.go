@@ -136,28 +136,10 @@ func (d *dispatcher) record(ctx context.Context) error {
 		if len(recorded) == 0 {
 			return nil
 		}
-		statements, columns, written := &pgx.Batch{}, outcomeColumns(recorded), 0
-		statements.Queue(recordSQL, columns...).Exec(func(tag pgconn.CommandTag) error {
-			written = int(tag.RowsAffected())
-			return nil
-		})
-		for e, h := range endpoints {
-			statements.Queue(setHealthSQL, e.id, h.failures, h.failingSince, h.failedAt, h.succeededAt, h.probeAt, h.slots)
-		}
-		if err := tx.SendBatch(ctx, statements).Close(); err != nil {
+		if err := write(ctx, tx, recorded, endpoints); err != nil || len(failed) == 0 {
 			return err
 		}
-		if written < len(recorded) {
-			if _, err := tx.Exec(ctx, recordLateSQL, columns[:4]...); err != nil {
-				return err
-			}
-		}
-
-		if len(failed) == 0 {
-			return nil
-		}
-		rows, _ := tx.Query(ctx, judgeSQL, gone, failed, d.config.Schedule.GiveUp, minFailures)
-		return d.logDisabled(rows)
+		return d.judge(ctx, tx, gone, failed)
 	})
 	if err != nil {
 		return err
@@ -197,6 +179,25 @@ func (d *dispatcher) lockEndpoints(ctx context.Context, tx pgx.Tx, batch []outco
 	return locked, err
 }
 
+// write writes outcomes, and the health of their endpoints.
+func write(ctx context.Context, tx pgx.Tx, outcomes []outcome, endpoints map[*endpoint]*health) error {
+	statements, columns, waited := &pgx.Batch{}, outcomeColumns(outcomes), 0
+	statements.Queue(recordSQL, columns...).Exec(func(tag pgconn.CommandTag) error {
+		waited = int(tag.RowsAffected())
+		return nil
+	})
+	for e, h := range endpoints {
+		statements.Queue(setHealthSQL, e.id, h.failures, h.failingSince, h.failedAt, h.succeededAt, h.probeAt, h.slots)
+	}
+	err := tx.SendBatch(ctx, statements).Close()
+
+	// The other deliveries ended meanwhile.
+	if err == nil && waited < len(outcomes) {
+		_, err = tx.Exec(ctx, recordLateSQL, columns[:4]...)
+	}
+	return err
+}
+
 // outcomeColumns are outcomes as the parameters of record.sql: one array per column.
 func outcomeColumns(outcomes []outcome) []any {
 	n := len(outcomes)
@@ -214,8 +215,9 @@ func outcomeColumns(outcomes []outcome) []any {
 //go:embed judge.sql
 var judgeSQL string
 
-// logDisabled logs the endpoints that judge.sql returned: they are disabled.
-func (s *Sender) logDisabled(rows pgx.Rows) error {
+// judge disables endpoints, as judge.sql says, and logs which.
+func (s *Sender) judge(ctx context.Context, db querier, gone, failed []uuid.UUID) error {
+	rows, _ := db.Query(ctx, judgeSQL, gone, failed, s.config.Schedule.GiveUp, minFailures)
 	var id uuid.UUID
 	var reason string
 	_, err := pgx.ForEachRow(rows, []any{&id, &reason}, func() error {

@@ -192,6 +192,5 @@ func (s *Sender) measure(ctx context.Context) (more bool, err error) {
 
 // judgeAll disables endpoints without a success for too long, also those to which nothing is sent any more.
 func (s *Sender) judgeAll(ctx context.Context) (more bool, err error) {
-	rows, _ := s.config.Database.Query(ctx, judgeSQL, nil, nil, s.config.Schedule.GiveUp, minFailures)
-	return false, s.logDisabled(rows)
+	return false, s.judge(ctx, s.config.Database, nil, nil)
 }
