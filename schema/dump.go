@@ -23,8 +23,7 @@ func DumpTables() []string {
 		"access.key", "access.key_use", AuditTable,
 		"control.generation", "control.stream", "control.clock_adjustment", "control.correction", "control.dead_letter",
 		"control.audit_position",
-		"webhook.endpoint", "webhook.secret", "webhook.notice", "webhook.floor", "webhook.fanout", "webhook.delivery", "webhook.attempt",
-		"webhook.audit",
+		"webhook.endpoint", "webhook.notice", "webhook.floor", "webhook.fanout", "webhook.delivery", "webhook.audit",
 	}
 }
 

@@ -110,13 +110,12 @@ const history = `
 	select '00000000-0000-4000-8000-00000000000a', g, 1, 's', '\x', '\x00', E'line\nbreak', now(), g, '[{"sequence": 9, "reason": "line\nbreak"}]'
 	from generate_series(2, 5) g;
 	insert into control.audit_position (sequence, stored_at) values (9, now());
-	insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state, stream, from_sequence)
-	values ('7d0d0000-0000-4000-8000-00000000000f', 'n', 'https://example.com', '{call.ended}', 'system', gen_random_uuid(), 'active', '00000000-0000-4000-8000-00000000000a', 4);
-	insert into webhook.secret select gen_random_uuid(), id, '\x01', 'k' from webhook.endpoint;
+	insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state, stream, from_sequence, secrets)
+	values ('7d0d0000-0000-4000-8000-00000000000f', 'n', 'https://example.com', '{call.ended}', 'system', gen_random_uuid(), 'active', '00000000-0000-4000-8000-00000000000a', 4, '[{"id": "s"}]');
 	insert into webhook.notice values ('00000000-0000-4000-8000-00000000000a', 1, 7, 0, 'evt_a', 'call.ended', gen_random_uuid(), 'CA1', null, null, null, now(), null);
 	insert into webhook.floor values ('00000000-0000-4000-8000-00000000000a', 1, 7);
-	insert into webhook.delivery (id, endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at)
-	select 11, id, '00000000-0000-4000-8000-00000000000a', 7, 'evt_a', 'call.ended', gen_random_uuid(), 'CA1', now() from webhook.endpoint`
+	insert into webhook.delivery (id, endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, attempts)
+	select 11, id, '00000000-0000-4000-8000-00000000000a', 7, 'evt_a', 'call.ended', gen_random_uuid(), 'CA1', now(), '[{"ms": 7}]' from webhook.endpoint`
 
 func TestLoad(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ func TestRoles_AroundWebhooks(t *testing.T) {
 			"select from projection.phone_system":                                                true,
 			"select from projection.phone_system_group_member":                                   true,
 			"select from projection.position":                                                    true,
-			"select sealed from webhook.secret":                                                  true,
+			"select secrets from webhook.endpoint":                                               true,
 			"select from projection.call_log":                                                    false,
 			"select from projection.voicemail":                                                   false,
 			"select from projection.transcript_text":                                             false,
@@ -28,22 +28,21 @@ func TestRoles_AroundWebhooks(t *testing.T) {
 			"select from access.key":                                                             false,
 			"select from control.dead_letter":                                                    false,
 			"update webhook.endpoint set url = ''":                                               false,
-			"insert into webhook.secret select from webhook.secret":                              false,
+			"update webhook.endpoint set secrets = '[]'":                                         false,
+			"insert into webhook.endpoint (secrets) values ('[]')":                               false,
 			"select webhook.open_day('notice', '2026-03-02'), webhook.drop_before('2026-03-02')": true,
 		},
 		"callboard_projector": {
 			"select recording from webhook.recording":  true,
 			"select from webhook.floor":                true,
 			"select from webhook.endpoint":             false,
-			"select from webhook.secret":               false,
 			"select from webhook.delivery":             false,
 			"select from webhook.notice":               false,
 			"select webhook.drop_before('2026-03-02')": false,
 		},
 		"callboard_operator": {
-			"select id, url from webhook.endpoint":      true,
-			"select id, expires_at from webhook.secret": true,
-			"select sealed from webhook.secret":         true, // for a backup; only the key opens it
+			"select id, url from webhook.endpoint": true,
+			"select secrets from webhook.endpoint": true, // for a backup; only the key opens them
 		},
 		"callboard_reader": {
 			"select from webhook.endpoint": false,
@@ -71,16 +70,17 @@ func TestWebhookDays(t *testing.T) {
 	for _, step := range []struct {
 		statement, query, want string
 	}{
-		{"select webhook.open_day(kind, day) from unnest('{notice, finished, attempt, notice}'::text[]) kind, unnest('{2026-03-02, 2026-03-03}'::date[]) day",
+		{"select webhook.open_day(kind, day) from unnest('{notice, finished, notice}'::text[]) kind, unnest('{2026-03-02, 2026-03-03}'::date[]) day",
 			"select string_agg(name, ' ' order by first, name) from webhook.day",
-			"attempt_20260302 finished_20260302 notice_20260302 attempt_20260303 finished_20260303 notice_20260303"},
-		{"insert into webhook.attempt values (gen_random_uuid(), 1, '2026-03-02 12:00Z', 200, null, null, 5), (gen_random_uuid(), 2, '2026-03-04Z', 200, null, null, 5)",
-			"select string_agg(tableoid::regclass::text, ' ' order by at) from webhook.attempt", "webhook.attempt_20260302 webhook.attempt_default"},
-		{"select", "select webhook.open_day('attempt', '2026-03-04')::text", "false"}, // its rows are in the default partition
-		{"select webhook.drop_before('2026-03-03'), webhook.drop_before('2026-03-03')", "select webhook.drop_before('2026-03-03')::text", "true"},
+			"finished_20260302 notice_20260302 finished_20260303 notice_20260303"},
+		{"insert into webhook.notice select gen_random_uuid(), 0, n, 0, 'e', 'k', gen_random_uuid(), 'CA1', null, null, null, now(), null, at " +
+			"from (values (1, '2026-03-02 12:00Z'::timestamptz), (2, '2026-03-04Z')) v (n, at)",
+			"select string_agg(tableoid::regclass::text, ' ' order by sequence) from webhook.notice", "webhook.notice_20260302 webhook.notice_default"},
+		{"select", "select webhook.open_day('notice', '2026-03-04')::text", "false"}, // its rows are in the default partition
+		{"select webhook.drop_before('2026-03-03')", "select webhook.drop_before('2026-03-03')::text", "true"},
 		{"select", "select webhook.drop_before('2026-03-03')::text", "false"},
-		{"select", "select string_agg(delivery_id::text, ' ') from webhook.attempt", "2"},
-		{"select webhook.drop_before('2026-03-06') from generate_series(1, 4)", "select count(*)::text from webhook.attempt", "0"},
+		{"select", "select string_agg(sequence::text, ' ') from webhook.notice", "2"},
+		{"select webhook.drop_before('2026-03-06') from generate_series(1, 3)", "select count(*)::text from webhook.notice", "0"},
 	} {
 		schematest.Exec(t, pool, step.statement)
 		var got string

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -69,8 +68,9 @@ func (c *webhooksAddCommand) add(
 	if err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
 		defer cancel()
-		_, removeErr := r.Remove(ctx, candidate.ID(), func(int64) {})
-		return errors.Join(err, removeErr)
+		removeErr := r.Remove(ctx, candidate.ID())
+		_, _, skipErr := r.Skip(ctx, candidate.ID())
+		return errors.Join(err, removeErr, skipErr)
 	}
 
 	// From here on it has a secret, which is printed now or never.
@@ -99,12 +99,12 @@ func (c *webhooksAddCommand) candidate() (registry.Candidate, error) {
 	if err != nil {
 		return registry.Candidate{}, err
 	}
-	sealer, err := webhook.NewVault(c.Key.Keys...)
+	vault, err := webhook.NewVault(c.Key.Keys...)
 	if err != nil {
 		return registry.Candidate{}, err
 	}
 	kind, id := c.grant()
-	return registry.NewCandidate(c.Name, url, registry.Target{Kind: registry.TargetKind(kind), ID: id}, c.Kinds, c.Concurrency, sealer)
+	return registry.NewCandidate(c.Name, url, registry.Target{Kind: registry.TargetKind(kind), ID: id}, c.Kinds, c.Concurrency, vault)
 }
 
 // checkURL returns the canonical form of an endpoint's URL.
@@ -119,7 +119,8 @@ func checkURL(targets setting.WebhookTargets, text string) (string, error) {
 
 // try has a sender send one test.
 func try(ctx context.Context, r *registry.Registry, candidate registry.Candidate, errs io.Writer) error {
-	trial, err := r.TryCandidate(ctx, candidate, waiting(errs))
+	defer sayWaiting(errs).Stop()
+	trial, err := r.TryCandidate(ctx, candidate)
 	switch {
 	case errors.Is(err, registry.ErrNoSender):
 		return fmt.Errorf("%w, or use --no-test; nothing was registered", err)
@@ -131,15 +132,9 @@ func try(ctx context.Context, r *registry.Registry, candidate registry.Candidate
 	return nil
 }
 
-// waiting returns a function that says once, after some calls, that a command waits for a sender.
-func waiting(w io.Writer) func() {
-	const delay = 2 * time.Second
-	began, say := time.Now(), sync.OnceFunc(func() { fmt.Fprintln(w, "waiting for a sender to send the test") })
-	return func() {
-		if time.Since(began) > delay {
-			say()
-		}
-	}
+// sayWaiting says that a command waits for a sender, unless the command stops it soon.
+func sayWaiting(w io.Writer) *time.Timer {
+	return time.AfterFunc(2*time.Second, func() { fmt.Fprintln(w, "waiting for a sender to send the test") })
 }
 
 // addedEndpoint is the JSON of a new endpoint.
@@ -206,7 +201,8 @@ type webhooksTestCommand struct {
 func (c *webhooksTestCommand) Run(ctx context.Context, streams run.Streams) error {
 	// A test that is not answered 2xx is printed, and fails the command.
 	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
-		trial, err := r.Try(ctx, c.ID, webhook.Kind(c.Kind), waiting(streams.Err))
+		defer sayWaiting(streams.Err).Stop()
+		trial, err := r.Try(ctx, c.ID, webhook.Kind(c.Kind))
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/google/uuid"
@@ -57,13 +58,18 @@ type webhooksResumeCommand struct {
 // Run resumes an endpoint.
 func (c *webhooksResumeCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
+		var skipped *int64
 		if c.Skip {
-			return c.skip(ctx, streams, registry.Active, r.SkipAndResume)
+			count, err := c.skip(ctx, r, streams.Err)
+			if err != nil {
+				return err
+			}
+			skipped = &count
 		}
-		if err := r.Resume(ctx, c.ID); err != nil {
+		if err := r.Resume(ctx, c.ID, skipped); err != nil {
 			return err
 		}
-		return c.printState(streams, registry.Active, nil)
+		return c.printState(streams, registry.Active, skipped)
 	})
 }
 
@@ -72,30 +78,36 @@ type webhooksRemoveCommand struct{ endpointChange }
 // Run removes an endpoint without asking for confirmation: its URL stays in the list.
 func (c *webhooksRemoveCommand) Run(ctx context.Context, streams run.Streams) error {
 	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
-		return c.skip(ctx, streams, registry.Removed, r.Remove)
+		if err := r.Remove(ctx, c.ID); err != nil {
+			return err
+		}
+		skipped, err := c.skip(ctx, r, streams.Err)
+		if err != nil {
+			return err
+		}
+		return c.printState(streams, registry.Removed, &skipped)
 	})
 }
 
-// skipping is work that skips what waits for an endpoint. It calls a function with the number of skipped
-// deliveries, and returns the number also with an error.
-type skipping func(ctx context.Context, endpoint uuid.UUID, skipped func(int64)) (int64, error)
-
-// skip shows the progress of a command that skips deliveries, and prints the state of the endpoint after it.
-func (c *endpointChange) skip(ctx context.Context, streams run.Streams, after registry.State, work skipping) error {
-	display := newProgress(streams.Err)
-	skipped, err := work(ctx, c.ID, func(count int64) { display.Show("skipping", "deliveries", count, 0) })
-	display.Close()
+// skip skips what waits for the endpoint, shows the progress, and returns how many deliveries it has skipped.
+func (c *endpointChange) skip(ctx context.Context, r *registry.Registry, errs io.Writer) (skipped int64, err error) {
+	display := newProgress(errs)
+	defer display.Close()
+	for more := true; more && err == nil; {
+		var count int64
+		count, more, err = r.Skip(ctx, c.ID)
+		skipped += count
+		display.Show("skipping", "deliveries", skipped, 0)
+	}
 
 	// An error says how many deliveries were skipped before it.
 	switch {
-	case err == nil:
-		return c.printState(streams, after, &skipped)
-	case skipped == 0:
-		return err
+	case err == nil || skipped == 0:
+		return skipped, err
 	case ctx.Err() != nil:
 		err = errInterrupted
 	}
-	return fmt.Errorf("%w\nDeliveries skipped before: %d. Run the command again to skip the others", err, skipped)
+	return skipped, fmt.Errorf("%w\nDeliveries skipped before: %d. Run the command again to skip the others", err, skipped)
 }
 
 type webhooksRotateCommand struct {
@@ -113,13 +125,13 @@ type rotated struct {
 
 // Run replaces an endpoint's secret.
 func (c *webhooksRotateCommand) Run(ctx context.Context, streams run.Streams) error {
-	sealer, err := webhook.NewVault(c.Key.Keys...)
+	vault, err := webhook.NewVault(c.Key.Keys...)
 	if err != nil {
 		return err
 	}
 	return withEndpoints(ctx, c.Postgres, c.operatorName, func(r *registry.Registry) error {
 		var secret webhook.Secret
-		if secret, err = r.Rotate(ctx, c.ID, c.Overlap, sealer); err != nil {
+		if secret, err = r.Rotate(ctx, c.ID, c.Overlap, vault); err != nil {
 			return err
 		}
 		done := rotated{c.ID, secret.Reveal(), time.Now().Add(c.Overlap).UTC().Truncate(time.Second)}

@@ -23,7 +23,7 @@ var (
 	ErrUnknownKey = errors.New("unknown webhook key")
 
 	// ErrSealed says that the data was changed, or belongs to another secret or endpoint.
-	ErrSealed = errors.New("the sealed data was changed, or belongs to another row")
+	ErrSealed = errors.New("the sealed data was changed, or belongs to another secret or endpoint")
 )
 
 // Vault seals and opens the secrets of endpoints. It is safe for concurrent use, and prints without its keys.
@@ -33,8 +33,9 @@ type Vault struct {
 
 // Sealed is an encrypted secret as the database stores it.
 type Sealed struct {
-	KeyID string
-	Data  []byte
+	ID    uuid.UUID `json:"id"`
+	KeyID string    `json:"key_id"`
+	Data  []byte    `json:"sealed"`
 }
 
 // NewVault returns a vault that seals with the first key and opens with any, so that keys can be replaced.
@@ -54,29 +55,29 @@ func (v *Vault) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "webhook 
 // MarshalText returns a label.
 func (v *Vault) MarshalText() ([]byte, error) { return []byte("webhook vault"), nil }
 
-// Seal encrypts a secret for its row: only with the same ids of endpoint and secret can it be opened. Sealing twice
-// returns different data.
-func (v *Vault) Seal(endpoint, secret uuid.UUID, plain []byte) Sealed {
-	key := v.keys[0]
-	return Sealed{KeyID: key.id, Data: (*key.aead).Seal(nil, nil, plain, row(endpoint, secret))}
+// Seal encrypts a secret, which gets a new id. Only with the same ids of endpoint and secret can it be opened. Sealing
+// twice returns different data.
+func (v *Vault) Seal(endpoint uuid.UUID, plain []byte) Sealed {
+	key, id := v.keys[0], uuid.New()
+	return Sealed{ID: id, KeyID: key.id, Data: (*key.aead).Seal(nil, nil, plain, ids(endpoint, id))}
 }
 
-// Open decrypts a secret. Its errors wrap [ErrUnknownKey] or [ErrSealed], name the row, and contain neither keys nor
+// Open decrypts a secret. Its errors wrap [ErrUnknownKey] or [ErrSealed], name both ids, and contain neither keys nor
 // secrets.
-func (v *Vault) Open(endpoint, secret uuid.UUID, sealed Sealed) ([]byte, error) {
+func (v *Vault) Open(endpoint uuid.UUID, sealed Sealed) ([]byte, error) {
 	i := slices.IndexFunc(v.keys, func(k Key) bool { return k.id == sealed.KeyID })
 	if i < 0 {
-		return nil, fmt.Errorf("open secret %s of endpoint %s: %w %q: add that key to %s", secret, endpoint, ErrUnknownKey, sealed.KeyID, keySetting)
+		return nil, fmt.Errorf("open secret %s of endpoint %s: %w %q: add that key to %s", sealed.ID, endpoint, ErrUnknownKey, sealed.KeyID, keySetting)
 	}
-	plain, err := (*v.keys[i].aead).Open(nil, nil, sealed.Data, row(endpoint, secret))
+	plain, err := (*v.keys[i].aead).Open(nil, nil, sealed.Data, ids(endpoint, sealed.ID))
 	if err != nil {
-		return nil, fmt.Errorf("open secret %s of endpoint %s: %w", secret, endpoint, ErrSealed)
+		return nil, fmt.Errorf("open secret %s of endpoint %s: %w", sealed.ID, endpoint, ErrSealed)
 	}
 	return plain, nil
 }
 
-// row returns what identifies a secret's row, as additional data of the encryption.
-func row(endpoint, secret uuid.UUID) []byte { return slices.Concat(endpoint[:], secret[:]) }
+// ids returns what identifies a secret, as additional data of the encryption.
+func ids(endpoint, secret uuid.UUID) []byte { return slices.Concat(endpoint[:], secret[:]) }
 
 // MinKeyBytes is the smallest length of a key's secret in bytes.
 const MinKeyBytes = 32

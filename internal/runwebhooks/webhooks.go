@@ -21,7 +21,7 @@ import (
 	"callboard/schema"
 )
 
-// Settings are the settings that only a sender has. The zero value stands for the defaults.
+// Settings are the settings that only a sender has.
 type Settings struct {
 	ReadURLs  []setting.URL            `type:"postgres-urls" name:"webhook-read-urls" setting:"" secret:"" placeholder:"URL ..." help:"Every PostgreSQL server that readers use, separated by spaces: every value of CALLBOARD_POSTGRES_READ_URL, with the user callboard_webhooks. A webhook is sent when all of them have the rows. Default: readers use the primary."`
 	Targets   setting.WebhookTargets   `embed:""`
@@ -67,7 +67,7 @@ const connections = 8
 //	pool ──┘
 func Run(ctx context.Context, c Config) error {
 	defer func() { _ = c.Admin.Close() }() // where no actor has served it
-	sealed, err := webhook.NewVault(c.Keys...)
+	vault, err := webhook.NewVault(c.Keys...)
 	if err != nil {
 		return err
 	}
@@ -93,12 +93,12 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer pool.Close()
 	sender := sender.New(sender.Config{
-		Database: pool, NATS: nats.JetStream.Conn(), Gate: c.gate(), Vault: sealed, InFlight: c.InFlight,
+		Database: pool, NATS: nats.JetStream.Conn(), Gate: c.gate(), Vault: vault, InFlight: c.InFlight,
 		Schedule: sender.Schedule{Retries: c.Retries, GiveUp: c.GiveUp},
 		Client: egress.New(egress.Config{
 			Networks: c.Targets.AllowNetworks, Ports: c.Targets.Ports, Roots: roots, Timeout: c.Timeout, Version: run.ReadBuild().Version,
 		}),
-		Timeout: c.Timeout, Days: c.Retention.Days, Log: c.Log, Metrics: registry,
+		Timeout: c.Timeout, Days: c.Retention.Days, Poll: 250 * time.Millisecond, Log: c.Log, Metrics: registry,
 	})
 
 	stack, ctx := run.NewStack(ctx)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -92,6 +93,10 @@ func config(t *testing.T, database *schematest.Database) runwebhooks.Config {
 		Server: run.Server{
 			Postgres: eventstest.Parsed(t, setting.NewPostgresURL, database.RoleURL("callboard_webhooks")), Admin: eventstest.Listen(t),
 			Log: zerolog.Nop(),
+		},
+		Settings: runwebhooks.Settings{
+			Retries: []time.Duration{time.Second}, GiveUp: time.Hour, Timeout: time.Second, InFlight: 8,
+			Retention: setting.WebhookRetention{Days: 30},
 		},
 		Keys: []webhook.Key{key},
 	}

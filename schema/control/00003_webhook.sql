@@ -16,6 +16,9 @@ create table webhook.endpoint (
   state          text        not null check (state in ('adding', 'active', 'paused', 'disabled', 'removed')),
   reason         text        check (reason in ('gone', 'failing')), -- of 'disabled': answered 410, or no success for too long
   concurrency    smallint    not null default 8 check (concurrency between 1 and 64),
+  -- The signing secrets, encrypted, the newest first: of each its id, key_id (of the key that encrypted it), sealed, created_at, and
+  -- expires_at unless it is current. Requests are signed with all that have not expired, up to ten. A new one replaces those that have.
+  secrets        jsonb       not null default '[]',
   stream         uuid, -- events above from_sequence are for it, and all of other streams; null while 'adding'
   from_sequence  bigint,
   succeeded_at   timestamptz, -- the last success; null: none
@@ -33,17 +36,6 @@ create table webhook.endpoint (
   leased_by      integer, -- the process id of the session
   leased_until   timestamptz
 ) with (fillfactor = 70);
-
--- The signing secrets of an endpoint, encrypted. Requests are signed with all that have not expired, the newest first.
-create table webhook.secret (
-  id          uuid        primary key,
-  endpoint_id uuid        not null references webhook.endpoint on delete cascade,
-  sealed      bytea       not null,
-  key_id      text        not null, -- of the key that encrypted it
-  created_at  timestamptz not null default now(),
-  expires_at  timestamptz -- null: current
-);
-create index secret_endpoint on webhook.secret (endpoint_id);
 
 -- All that the projector knows about endpoints: whether there is one.
 create view webhook.recording as
@@ -104,7 +96,8 @@ create table webhook.delivery (
   at             timestamptz not null,
   traceparent    text,
   cause          text        not null default 'fired' check (cause in ('fired', 'redelivered', 'replayed')),
-  attempts       integer     not null default 0,
+  attempts       jsonb       not null default '[]', -- the newest 32 requests: of each at (its start), status, error, answer and ms
+  tries          integer     not null default 0, -- since it was fired, or redelivered last
   due_at         timestamptz not null default now(), -- of the next attempt
   expires_at     timestamptz, -- of the last attempt; null: none was made
   created_at     timestamptz not null default now(),
@@ -125,35 +118,16 @@ create table webhook.finished partition of webhook.delivery for values from (min
 create index finished_endpoint on webhook.finished (endpoint_id, finished_at);
 create index finished_dead on webhook.finished (endpoint_id) where state = 'dead';
 
--- Requests and their outcome. A day (UTC) of at is a table.
-create table webhook.attempt (
-  endpoint_id uuid        not null,
-  delivery_id bigint      not null,
-  at          timestamptz not null, -- the start of the request
-  status      smallint, -- null: no answer
-  error       text, -- null: 2xx
-  answer      text, -- up to 512 printable bytes of a failed answer
-  ms          integer     not null
-) partition by range (at);
-create index attempt_delivery on webhook.attempt (delivery_id, at);
-create index attempt_endpoint on webhook.attempt (endpoint_id, at);
-
 -- Requests that an operator asks a sender to make. They count for nothing else.
 create table webhook.test (
   id           uuid        primary key,
-  endpoint_id  uuid, -- null: of an endpoint that is not registered yet
+  endpoint_id  uuid        not null, -- also one that is not registered yet
   url          text        not null,
   kind         text        not null, -- callboard.test, or a kind with random identifiers
-  secret_id    uuid, -- with sealed: of an endpoint that is not registered yet
-  sealed       bytea,
-  key_id       text,
+  secrets      jsonb       not null, -- of the endpoint
   requested_at timestamptz not null default now(),
   taken_at     timestamptz, -- by a sender
-  done_at      timestamptz,
-  status       smallint,
-  error        text,
-  answer       text,
-  ms           integer
+  outcome      jsonb -- as an attempt of a delivery; null: there is none yet
 );
 
 -- Changes by operators, and endpoints that a sender disabled.
@@ -172,7 +146,6 @@ create index audit_endpoint on webhook.audit (endpoint_id, at);
 -- Rows of a day without a table of its own are in the default partitions.
 create table webhook.notice_default partition of webhook.notice default;
 create table webhook.finished_default partition of webhook.finished default;
-create table webhook.attempt_default partition of webhook.attempt default;
 
 -- The tables of days and their bounds, without the default partitions.
 create view webhook.day as
@@ -185,20 +158,19 @@ create view webhook.day as
   from pg_inherits
   join pg_class c on c.oid = inhrelid
   cross join lateral pg_get_expr(c.relpartbound, c.oid) bound
-  where inhparent in ('webhook.notice'::regclass, 'webhook.finished'::regclass, 'webhook.attempt'::regclass)
+  where inhparent in ('webhook.notice'::regclass, 'webhook.finished'::regclass)
     and bound <> 'DEFAULT';
 
--- Creates the table of a day (UTC) of notices, finished deliveries or attempts ('notice', 'finished', 'attempt'): one in a transaction, since
--- it excludes all others from the default partition, and readers of several tables lock these in any order. It returns false where the table
--- could not be created: the default partition has rows of the day, or an operator detached a table. Rows of such a day are in the default
--- partition.
+-- Creates the table of a day (UTC) of notices or finished deliveries ('notice', 'finished'): one in a transaction, since it excludes all
+-- others from the default partition, and readers of several tables lock these in any order. It returns false where the table could not be
+-- created: the default partition has rows of the day, or an operator detached a table. Rows of such a day are in the default partition.
 -- +goose StatementBegin
 create function webhook.open_day(kind text, day date) returns boolean
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set lock_timeout = '2s' as $$
 begin
-  if kind not in ('notice', 'finished', 'attempt') then
-    raise exception 'webhook.open_day: % is none of notice, finished and attempt', kind using errcode = 'invalid_parameter_value';
+  if kind not in ('notice', 'finished') then
+    raise exception 'webhook.open_day: % is neither notice nor finished', kind using errcode = 'invalid_parameter_value';
   end if;
   perform pg_advisory_xact_lock(hashtextextended('webhook.day', 0));
   if exists (
@@ -240,8 +212,6 @@ begin
   where ctid = any (array(select ctid from webhook.notice_default where recorded_at < day::timestamptz limit 10000));
   delete from webhook.finished_default
   where ctid = any (array(select ctid from webhook.finished_default where finished_at < day::timestamptz limit 10000));
-  delete from webhook.attempt_default
-  where ctid = any (array(select ctid from webhook.attempt_default where at < day::timestamptz limit 10000));
   return false;
 end
 $$;
@@ -260,17 +230,14 @@ grant select, insert, update on webhook.floor to callboard_projector;
 grant select on all tables in schema webhook to callboard_webhooks;
 grant insert, update, delete on webhook.fanout, webhook.test to callboard_webhooks;
 grant insert, update on webhook.delivery, webhook.waiting to callboard_webhooks;
-grant insert on webhook.attempt to callboard_webhooks;
 grant update (state, reason, stopped_at, succeeded_at, failed_at, failing_since, failures, probe_at, slots, leased_by, leased_until)
   on webhook.endpoint to callboard_webhooks;
-grant delete on webhook.endpoint, webhook.secret, webhook.audit to callboard_webhooks; -- of removed endpoints whose history is gone
+grant delete on webhook.endpoint, webhook.audit to callboard_webhooks; -- of removed endpoints whose history is gone
 grant insert on webhook.audit to callboard_webhooks;
 
 grant select on webhook.endpoint, webhook.recording, webhook.notice, webhook.floor, webhook.fanout, webhook.delivery, webhook.waiting,
-  webhook.finished, webhook.attempt, webhook.test, webhook.audit, webhook.day to callboard_operator;
-grant select on webhook.secret to callboard_operator; -- a backup has the sealed secrets
+  webhook.finished, webhook.test, webhook.audit, webhook.day to callboard_operator; -- a backup has the sealed secrets
 grant insert, update on webhook.endpoint, webhook.floor to callboard_operator;
-grant insert on webhook.secret, webhook.audit to callboard_operator;
-grant update (expires_at) on webhook.secret to callboard_operator;
+grant insert on webhook.audit to callboard_operator;
 grant insert, update, delete on webhook.delivery, webhook.waiting, webhook.test to callboard_operator;
 grant usage on sequence webhook.delivery_id_seq to callboard_webhooks, callboard_operator;

@@ -124,8 +124,10 @@ func (f webhooksFixture) deliver(endpoint string, count int) {
 // finish ends a delivery in a state, after one attempt.
 func (f webhooksFixture) finish(delivery, state string) {
 	f.Helper()
-	f.exec(`insert into webhook.attempt select endpoint_id, id, now(), 503, 'status 503', 'busy' || chr(27) || '[31m', 7 from webhook.delivery where id = $1::bigint`, delivery)
-	f.exec("update webhook.delivery set attempts = 1, state = $2, finished_at = now() where id = $1::bigint", delivery, state)
+	f.exec(`update webhook.delivery
+		set state = $2, finished_at = now(), tries = 1, attempts = attempts || jsonb_build_object(
+		  'at', now(), 'status', 503, 'error', 'status 503', 'answer', 'busy' || chr(27) || '[31m', 'ms', 7)
+		where id = $1::bigint`, delivery, state)
 }
 
 func TestWebhooks_States(t *testing.T) {

@@ -56,7 +56,7 @@ func TestWebhooks_SenderFrozen(t *testing.T) {
 	w := newWebhooks(t)
 	w.publishBurst()
 	s := w.busiest()
-	f := w.block("lock table webhook.attempt in share mode")
+	f := w.block("lock table webhook.finished in share mode")
 	defer f.unblock()
 	eventstest.Eventually(t, "the sender is blocked while it records outcomes", func() bool {
 		return w.queryInt("select count(*) from pg_stat_activity where application_name like $1 and $2 = any (pg_blocking_pids(pid))",

@@ -16,19 +16,18 @@ import (
 type Candidate struct {
 	id       uuid.UUID
 	settings settings
-	secret   uuid.UUID
+	secret   webhook.Secret
 	sealed   webhook.Sealed
-	plain    webhook.Secret
 }
 
 // NewCandidate returns a candidate with a new secret, sealed by the vault. The URL is one that was checked. The error
 // is an [*InvalidError].
 func NewCandidate(name, url string, target Target, kinds []webhook.Kind, concurrency int, v *webhook.Vault) (Candidate, error) {
 	c := Candidate{
-		id: uuid.New(), secret: uuid.New(), plain: webhook.NewSecret(),
+		id: uuid.New(), secret: webhook.NewSecret(),
 		settings: settings{Name: strings.TrimSpace(name), URL: url, Target: target, Kinds: kinds, Concurrency: concurrency, State: Adding},
 	}
-	c.sealed = v.Seal(c.id, c.secret, []byte(c.plain.Reveal()))
+	c.sealed = v.Seal(c.id, []byte(c.secret.Reveal()))
 	return c, c.settings.validate()
 }
 
@@ -36,15 +35,14 @@ func NewCandidate(name, url string, target Target, kinds []webhook.Kind, concurr
 func (c Candidate) ID() uuid.UUID { return c.id }
 
 // Secret returns what the endpoint's requests will be signed with.
-func (c Candidate) Secret() webhook.Secret { return c.plain }
+func (c Candidate) Secret() webhook.Secret { return c.secret }
 
-const (
-	insertEndpointSQL = `
-		insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state, concurrency, created_at)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())`
-
-	insertSecretSQL = `insert into webhook.secret (id, endpoint_id, sealed, key_id) values ($1, $2, $3, $4)`
-)
+const insertEndpointSQL = `
+	insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state, concurrency, created_at, secrets)
+	values (
+	  $1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp(),
+	  jsonb_build_array($9::jsonb || jsonb_build_object('created_at', now()))
+	)`
 
 // Register stores an endpoint in the state [Adding]. From then on projectors record what becomes fetchable.
 // [Registry.Activate] must follow: it needs a sequence of the stream that was asked for after this commit.
@@ -54,10 +52,9 @@ func (r *Registry) Register(ctx context.Context, c Candidate) error {
 			return err
 		}
 		s := c.settings
-		batch := &pgx.Batch{}
-		batch.Queue(insertEndpointSQL, c.id, s.Name, s.URL, s.Kinds, s.Target.Kind, s.Target.ID, s.State, s.Concurrency)
-		batch.Queue(insertSecretSQL, c.secret, c.id, c.sealed.Data, c.sealed.KeyID)
-		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		_, err := tx.Exec(
+			ctx, insertEndpointSQL, c.id, s.Name, s.URL, s.Kinds, s.Target.Kind, s.Target.ID, s.State, s.Concurrency, c.sealed)
+		if err != nil {
 			return fmt.Errorf("register webhook endpoint: %w", err)
 		}
 		return r.record(ctx, tx, "add", c.id, nil, s.audited())
@@ -94,9 +91,6 @@ const (
 		set sequence = greatest(f.sequence, excluded.sequence)`
 )
 
-// errNotAdding says that an endpoint was removed between its registration and its activation.
-var errNotAdding = errors.New("the webhook endpoint was removed while it was added")
-
 // Activate makes an endpoint receive the events after an origin. A fan-out that ran since the registration may have
 // created deliveries of earlier events, and of a stream that was replaced before, which are deleted.
 func (r *Registry) Activate(ctx context.Context, id uuid.UUID, o Origin) error {
@@ -113,7 +107,7 @@ func (r *Registry) Activate(ctx context.Context, id uuid.UUID, o Origin) error {
 		case err != nil:
 			return fmt.Errorf("activate webhook endpoint: %w", err)
 		case tag.RowsAffected() == 0:
-			return errNotAdding
+			return errors.New("the webhook endpoint was removed while it was added")
 		}
 
 		if _, err := tx.Exec(ctx, raiseFloorSQL, id, o.Stream, int64(o.Sequence), o.Partitions); err != nil {

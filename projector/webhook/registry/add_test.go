@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"callboard/events/webhook"
 	"callboard/projector/webhook/registry"
 )
@@ -45,10 +43,9 @@ func TestRegister_SealsTheSecret(t *testing.T) {
 	h := newHarness(t)
 	c := h.candidate(registry.Target{Kind: registry.System, ID: h.system})
 	h.Must(h.Register(t.Context(), c))
-	var id uuid.UUID
 	var sealed webhook.Sealed
-	h.Must(h.Super.QueryRow(t.Context(), "select id, key_id, sealed from webhook.secret where endpoint_id = $1", c.ID()).Scan(&id, &sealed.KeyID, &sealed.Data))
-	plain, err := h.vault.Open(c.ID(), id, sealed)
+	h.Must(h.Super.QueryRow(t.Context(), "select secrets->0 from webhook.endpoint where id = $1", c.ID()).Scan(&sealed))
+	plain, err := h.vault.Open(c.ID(), sealed)
 	if err != nil || string(plain) != c.Secret().Reveal() {
 		t.Errorf("opened secret differs, error %v", err)
 	}

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -34,6 +35,7 @@ type settings struct {
 	Reason      *string        `json:"reason,omitempty"`
 	Skipped     *int64         `json:"skipped,omitempty"` // deliveries, by a resumption
 	stoppedAt   *time.Time
+	secrets     json.RawMessage
 }
 
 // audited returns the settings without the URL's query.
@@ -57,7 +59,7 @@ func (s settings) validate() error {
 }
 
 const lockEndpointSQL = `
-	select name, url, kinds, grant_kind, grant_id, concurrency, state, reason, stopped_at
+	select name, url, kinds, grant_kind, grant_id, concurrency, state, reason, stopped_at, secrets
 	from webhook.endpoint
 	where id = $1
 	for no key update`
@@ -66,7 +68,7 @@ const lockEndpointSQL = `
 func lock(ctx context.Context, tx pgx.Tx, id uuid.UUID) (settings, error) {
 	var s settings
 	err := tx.QueryRow(ctx, lockEndpointSQL, id).Scan(
-		&s.Name, &s.URL, &s.Kinds, &s.Target.Kind, &s.Target.ID, &s.Concurrency, &s.State, &s.Reason, &s.stoppedAt,
+		&s.Name, &s.URL, &s.Kinds, &s.Target.Kind, &s.Target.ID, &s.Concurrency, &s.State, &s.Reason, &s.stoppedAt, &s.secrets,
 	)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -94,11 +96,18 @@ func (r *Registry) Set(ctx context.Context, id uuid.UUID, c Changes) error {
 		if err := after.validate(); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, setSQL, id, after.Name, after.URL, after.Kinds, after.Concurrency); err != nil {
-			return fmt.Errorf("set webhook endpoint: %w", err)
-		}
-		return r.record(ctx, tx, "set", id, before.audited(), after.audited())
+		return r.update(ctx, tx, "set", before, after, setSQL, id, after.Name, after.URL, after.Kinds, after.Concurrency)
 	})
+}
+
+// update executes a statement that changes an endpoint, whose id is the first argument, and records it.
+func (r *Registry) update(
+	ctx context.Context, tx pgx.Tx, command string, before, after settings, sql string, id uuid.UUID, others ...any,
+) error {
+	if _, err := tx.Exec(ctx, sql, append([]any{id}, others...)...); err != nil {
+		return fmt.Errorf("%s webhook endpoint: %w", command, err)
+	}
+	return r.record(ctx, tx, command, id, before.audited(), after.audited())
 }
 
 func (s settings) with(c Changes) settings {
@@ -131,12 +140,9 @@ func (r *Registry) Pause(ctx context.Context, id uuid.UUID) error {
 			return interrupted(id)
 		case Active, Removed: // a removed one is refused before
 		}
-		if _, err := tx.Exec(ctx, pauseSQL, id); err != nil {
-			return fmt.Errorf("pause webhook endpoint: %w", err)
-		}
 		after := before
 		after.State = Paused
-		return r.record(ctx, tx, "pause", id, before.audited(), after.audited())
+		return r.update(ctx, tx, "pause", before, after, pauseSQL, id)
 	})
 }
 
@@ -159,15 +165,16 @@ const (
 		set
 		  due_at = least(
 		    due_at + (now() - greatest(created_at, coalesce($2::timestamptz, now()))),
-		    case when cause = 'replayed' and attempts = 0 then 'infinity' else now() end
+		    case when cause = 'replayed' and tries = 0 then 'infinity' else now() end
 		  ),
 		  expires_at = expires_at + (now() - coalesce($2::timestamptz, now()))
 		where endpoint_id = $1`
 )
 
-// Resume sends what waits for a paused or disabled endpoint, the oldest first. An active one is left as it is. The
-// error wraps [ErrState] in the other states.
-func (r *Registry) Resume(ctx context.Context, id uuid.UUID) error {
+// Resume sends what waits for a paused or disabled endpoint, the oldest first. An active one is left as it is. skipped
+// is for the audit: how many deliveries were skipped before; nil: what waits was left. The error wraps [ErrState] in the
+// other states.
+func (r *Registry) Resume(ctx context.Context, id uuid.UUID, skipped *int64) error {
 	return r.change(ctx, id, func(tx pgx.Tx, before settings) error {
 		switch before.State {
 		case Active:
@@ -179,17 +186,10 @@ func (r *Registry) Resume(ctx context.Context, id uuid.UUID) error {
 		if _, err := tx.Exec(ctx, dueSQL, id, before.stoppedAt); err != nil {
 			return fmt.Errorf("make deliveries due: %w", err)
 		}
-		return r.resume(ctx, tx, id, before, nil)
+		after := before
+		after.State, after.Reason, after.Skipped = Active, nil, skipped
+		return r.update(ctx, tx, "resume", before, after, resumeSQL, id)
 	})
-}
-
-func (r *Registry) resume(ctx context.Context, tx pgx.Tx, id uuid.UUID, before settings, skipped *int64) error {
-	if _, err := tx.Exec(ctx, resumeSQL, id); err != nil {
-		return fmt.Errorf("resume webhook endpoint: %w", err)
-	}
-	after := before.audited()
-	after.State, after.Reason, after.Skipped = Active, nil, skipped
-	return r.record(ctx, tx, "resume", id, before.audited(), after)
 }
 
 // skipSlice bounds the rows of a transaction that skips deliveries.
@@ -198,44 +198,30 @@ const skipSlice = 10_000
 //go:embed skip.sql
 var skipSQL string
 
-// skip skips up to a slice of waiting deliveries.
-func skip(ctx context.Context, tx pgx.Tx, id uuid.UUID) (int64, error) {
-	tag, err := tx.Exec(ctx, skipSQL, id, skipSlice)
-	if err != nil {
-		return 0, fmt.Errorf("skip deliveries: %w", err)
-	}
-	return tag.RowsAffected(), nil
-}
-
-// SkipAndResume skips the waiting deliveries of a paused or disabled endpoint, then resumes it. It calls onSkipped
-// after each slice and returns how many deliveries it has skipped, also with an error: those stay skipped.
-func (r *Registry) SkipAndResume(ctx context.Context, id uuid.UUID, onSkipped func(total int64)) (total int64, err error) {
-	for done := false; !done; {
-		err := r.change(ctx, id, func(tx pgx.Tx, before settings) error {
-			switch before.State {
-			case Active:
-				return stateError(id, Active, "pause it first to skip what waits")
-			case Adding:
-				return interrupted(id)
-			case Paused, Disabled, Removed: // a removed one is refused before
-			}
-
-			n, err := skip(ctx, tx, id)
-			if err != nil {
-				return err
-			}
-			total += n
-			if done = n < skipSlice; !done {
-				return nil
-			}
-			return r.resume(ctx, tx, id, before, &total)
-		})
-		if err != nil {
-			return total, err
+// Skip skips some of the deliveries that wait for a paused, disabled or removed endpoint, and returns how many. more:
+// there may be others. The error wraps [ErrState] in the other states.
+func (r *Registry) Skip(ctx context.Context, id uuid.UUID) (count int64, more bool, err error) {
+	err = r.inTx(ctx, func(tx pgx.Tx) error {
+		before, err := lock(ctx, tx, id) // senders lock endpoints before deliveries, too
+		switch {
+		case err != nil:
+			return err
+		case before.State == Active:
+			return stateError(id, Active, "pause it first to skip what waits")
+		case before.State == Adding:
+			return interrupted(id)
 		}
-		onSkipped(total)
+		tag, err := tx.Exec(ctx, skipSQL, id, skipSlice)
+		if err != nil {
+			return fmt.Errorf("skip deliveries: %w", err)
+		}
+		count = tag.RowsAffected()
+		return nil
+	})
+	if err != nil {
+		return 0, false, err
 	}
-	return total, nil
+	return count, count == skipSlice, nil
 }
 
 const removeSQL = `
@@ -243,11 +229,10 @@ const removeSQL = `
 	set state = 'removed', reason = null, stopped_at = clock_timestamp()
 	where id = $1`
 
-// Remove removes an endpoint, skips what waits for it, and returns how many deliveries it has skipped. With the last
-// endpoint, the recording of notices ends. Removing an endpoint twice is no error: it goes on where the first command
-// was interrupted.
-func (r *Registry) Remove(ctx context.Context, id uuid.UUID, onSkipped func(total int64)) (total int64, err error) {
-	err = r.inTx(ctx, func(tx pgx.Tx) error {
+// Remove removes an endpoint. [Registry.Skip] must follow. With the last endpoint, the recording of notices ends.
+// Removing an endpoint twice is no error.
+func (r *Registry) Remove(ctx context.Context, id uuid.UUID) error {
+	return r.inTx(ctx, func(tx pgx.Tx) error {
 		if err := excludeFanOuts(ctx, tx); err != nil { // one that runs could create another delivery
 			return err
 		}
@@ -255,27 +240,10 @@ func (r *Registry) Remove(ctx context.Context, id uuid.UUID, onSkipped func(tota
 		if err != nil || before.State == Removed {
 			return err
 		}
-		if _, err := tx.Exec(ctx, removeSQL, id); err != nil {
-			return fmt.Errorf("remove webhook endpoint: %w", err)
-		}
 		after := before
 		after.State, after.Reason = Removed, nil
-		return r.record(ctx, tx, "remove", id, before.audited(), after.audited())
+		return r.update(ctx, tx, "remove", before, after, removeSQL, id)
 	})
-
-	// Skipping follows in transactions of their own: what waits can be much.
-	for n := int64(skipSlice); err == nil && n == skipSlice; {
-		err = r.inTx(ctx, func(tx pgx.Tx) (err error) {
-			if _, err = lock(ctx, tx, id); err != nil { // senders lock endpoints before deliveries, too
-				return err
-			}
-			n, err = skip(ctx, tx, id)
-			return err
-		})
-		total += n
-		onSkipped(total)
-	}
-	return total, err
 }
 
 // maxOverlap bounds the time in which two secrets sign.
@@ -284,11 +252,17 @@ const maxOverlap = 30 * 24 * time.Hour
 // maxSecrets bounds the signatures of a request. Receivers compare 16 at most.
 const maxSecrets = 10
 
-const expireSecretsSQL = `
-	update webhook.secret
-	set expires_at = least(expires_at, now() + $2::interval)
-	where endpoint_id = $1
-	  and (expires_at is null or expires_at > now())`
+// addSecretSQL leaves out secrets that have expired, and returns how many there are now.
+const addSecretSQL = `
+	update webhook.endpoint e
+	set secrets = jsonb_build_array($2::jsonb || jsonb_build_object('created_at', now())) || (
+	  select coalesce(jsonb_agg(s || jsonb_build_object('expires_at', until) order by n), '[]')
+	  from jsonb_array_elements(e.secrets) with ordinality former (s, n)
+	  cross join least((s->>'expires_at')::timestamptz, now() + $3::interval) until
+	  where until > now()
+	)
+	where id = $1
+	returning jsonb_array_length(secrets)`
 
 // Rotate gives an endpoint a new secret, sealed by the vault. The former ones expire after the overlap, and at once if
 // it is zero.
@@ -297,23 +271,21 @@ func (r *Registry) Rotate(ctx context.Context, id uuid.UUID, overlap time.Durati
 		return webhook.Secret{}, &InvalidError{fmt.Sprintf("the overlap must be from 0s to %gh", maxOverlap.Hours())}
 	}
 
-	plain, secret := webhook.NewSecret(), uuid.New()
-	sealed := v.Seal(id, secret, []byte(plain.Reveal()))
+	secret := webhook.NewSecret()
+	sealed := v.Seal(id, []byte(secret.Reveal()))
 	err := r.change(ctx, id, func(tx pgx.Tx, _ settings) error {
-		tag, err := tx.Exec(ctx, expireSecretsSQL, id, overlap)
+		var count int
+		err := tx.QueryRow(ctx, addSecretSQL, id, sealed, overlap).Scan(&count)
 		switch {
 		case err != nil:
-			return fmt.Errorf("expire secrets: %w", err)
-		case overlap > 0 && tag.RowsAffected() >= maxSecrets:
+			return fmt.Errorf("rotate secret: %w", err)
+		case count > maxSecrets:
 			return fmt.Errorf("rotate secret: %d secrets are valid already: wait until some expire, or use --overlap 0s", maxSecrets)
 		}
-		if _, err := tx.Exec(ctx, insertSecretSQL, secret, id, sealed.Data, sealed.KeyID); err != nil {
-			return fmt.Errorf("rotate secret: %w", err)
-		}
-		return r.record(ctx, tx, "rotate", id, nil, map[string]any{"secret": secret, "overlap": overlap.String()})
+		return r.record(ctx, tx, "rotate", id, nil, map[string]any{"secret": sealed.ID, "overlap": overlap.String()})
 	})
 	if err != nil {
 		return webhook.Secret{}, err
 	}
-	return plain, nil
+	return secret, nil
 }

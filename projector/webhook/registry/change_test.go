@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,8 +14,6 @@ import (
 	"callboard/projector/webhook/registry"
 )
 
-func ignore(int64) {}
-
 func TestPause_AndResume(t *testing.T) {
 	h := newHarness(t)
 	id := h.register(0)
@@ -25,8 +22,8 @@ func TestPause_AndResume(t *testing.T) {
 	h.Must(h.Pause(t.Context(), id))
 	h.Exec("update webhook.endpoint set stopped_at = now() - interval '1 hour', failures = 3, failing_since = now()")
 	h.Exec("update webhook.delivery set due_at = now() + interval '10 hours', expires_at = now() + interval '1 hour' where sequence = 2")
-	h.Must(h.Resume(t.Context(), id))
-	h.Must(h.Resume(t.Context(), id))
+	h.Must(h.Resume(t.Context(), id, nil))
+	h.Must(h.Resume(t.Context(), id, nil))
 	h.Want("due deliveries", "3", "select count(*) from webhook.waiting where due_at <= now()")
 	h.Want("time left", "2", "select round(extract(epoch from expires_at - now()) / 3600) from webhook.waiting where sequence = 2")
 	h.Want("endpoint", "active 0 t", "select concat_ws(' ', state, failures, stopped_at is null and failing_since is null) from webhook.endpoint")
@@ -44,7 +41,7 @@ func TestResume_NeverAttempted(t *testing.T) {
 	h.Exec("update webhook.delivery set due_at = $1, created_at = $1 where sequence = 1", now.Add(-101*time.Hour))
 	h.Exec("update webhook.delivery set due_at = $1, created_at = $1 where sequence > 1", now.Add(-50*time.Hour))
 	h.Exec(`update webhook.delivery set cause = 'replayed', due_at = due_at + interval '10 minutes' where sequence = 4`)
-	h.Must(h.Resume(t.Context(), id))
+	h.Must(h.Resume(t.Context(), id, nil))
 	h.Want("minutes until they are due", "-60 0 0 10",
 		"select string_agg(round(extract(epoch from due_at - (select max(at) from webhook.audit)) / 60)::text, ' ' order by sequence) from webhook.waiting")
 }
@@ -59,7 +56,7 @@ func TestResume_Disabled(t *testing.T) {
 	if err := h.Pause(t.Context(), id); !errors.Is(err, registry.ErrState) {
 		t.Errorf("pause: error = %v, want ErrState", err)
 	}
-	h.Must(h.Resume(t.Context(), id))
+	h.Must(h.Resume(t.Context(), id, nil))
 	if e := h.show(id); e.State != registry.Active || e.Reason != nil {
 		t.Errorf("endpoint = %+v, want it active without a reason", e)
 	}
@@ -67,22 +64,26 @@ func TestResume_Disabled(t *testing.T) {
 }
 
 // More than a slice is skipped, in several transactions.
-func TestResumeWithoutWaiting(t *testing.T) {
+func TestSkip(t *testing.T) {
 	h := newHarness(t)
 	id, other := h.register(0), h.register(0)
 	h.deliver(id, 1, 10_001)
 	h.deliver(other, 1, 1)
-	if _, err := h.SkipAndResume(t.Context(), id, ignore); err == nil {
-		t.Error("of an active endpoint: no error, want one")
+	if _, _, err := h.Skip(t.Context(), id); !errors.Is(err, registry.ErrState) {
+		t.Errorf("of an active endpoint: error = %v, want ErrState", err)
 	}
 	h.Must(h.Pause(t.Context(), id))
-	var totals []int64
-	total, err := h.SkipAndResume(t.Context(), id, func(total int64) { totals = append(totals, total) })
-	if err != nil || total != 10_001 || len(totals) != 2 || totals[0] != 10_000 {
-		t.Errorf("skipped = %d in %v, %v, want 10001 in two slices", total, totals, err)
+	for _, want := range []struct {
+		count int64
+		more  bool
+	}{{10_000, true}, {1, false}, {0, false}} {
+		if n, more, err := h.Skip(t.Context(), id); n != want.count || more != want.more || err != nil {
+			t.Errorf("skipped = %d, more = %v, %v, want %+v", n, more, err, want)
+		}
 	}
 	h.Want("waiting", "1", "select count(*) from webhook.waiting")
 	h.Want("skipped", "10001", "select count(*) from webhook.finished where state = 'skipped'")
+	h.Must(h.Resume(t.Context(), id, new(int64(10_001))))
 	h.Want("audited", "10001", "select after->>'skipped' from webhook.audit where command = 'resume'")
 	if e := h.show(id); e.State != registry.Active {
 		t.Errorf("state = %s, want active", e.State)
@@ -93,16 +94,12 @@ func TestRemove(t *testing.T) {
 	h := newHarness(t)
 	id, other := h.register(0), h.register(0)
 	h.deliver(id, 1, 3)
-	if n, err := h.Remove(t.Context(), id, ignore); n != 3 || err != nil {
-		t.Errorf("skipped = %d, %v, want 3", n, err)
-	}
-	if n, err := h.Remove(t.Context(), other, ignore); n != 0 || err != nil {
-		t.Errorf("skipped = %d, %v, want none", n, err)
-	}
+	h.Must(h.Remove(t.Context(), id))
+	h.Must(h.Remove(t.Context(), other))
+	h.Must(h.Remove(t.Context(), id))
 	h.Want("recording", "false", "select recording from webhook.recording")
-	h.deliver(id, 4, 4) // what an interrupted removal left
-	if n, err := h.Remove(t.Context(), id, ignore); n != 1 || err != nil {
-		t.Errorf("second removal skipped %d, %v, want 1", n, err)
+	if n, more, err := h.Skip(t.Context(), id); n != 3 || more || err != nil {
+		t.Errorf("skipped = %d, more = %v, %v, want 3", n, more, err)
 	}
 	h.Want("removals in the audit", "2", "select count(*) from webhook.audit where command = 'remove'")
 	if e := h.show(id); e.State != registry.Removed {
@@ -116,69 +113,57 @@ func TestRemove_AfterAPause(t *testing.T) {
 	id := h.register(0)
 	h.Must(h.Pause(t.Context(), id))
 	h.Exec("update webhook.endpoint set stopped_at = now() - interval '40 days'")
-	_, err := h.Remove(t.Context(), id, ignore)
-	h.Must(err)
+	h.Must(h.Remove(t.Context(), id))
 	const sinceRemoval = `
 		select stopped_at - (select at from webhook.audit where command = 'remove') between '0 s' and '1 hour'
 		from webhook.endpoint`
 	h.Want("stopped when it was removed", "true", sinceRemoval)
-	_, err = h.Remove(t.Context(), id, ignore)
-	h.Must(err)
+	h.Must(h.Remove(t.Context(), id))
 	h.Want("stopped at the first removal", "true", sinceRemoval)
 }
 
-// A sender that records outcomes has locked the endpoint, and locks deliveries in another order than a removal.
-func TestRemove_WhileOutcomesAreRecorded(t *testing.T) {
+// A sender that records outcomes has locked the endpoint, and locks deliveries in another order than who skips them.
+func TestSkip_WhileOutcomesAreRecorded(t *testing.T) {
 	h := newHarness(t)
 	id := h.register(0)
-	h.deliver(id, 1, 10_002)
-	sliced, locked, removed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() {
-		afterFirst := sync.OnceFunc(func() {
-			close(sliced)
-			<-locked
-		})
-		_, err := h.Remove(t.Context(), id, func(int64) { afterFirst() })
-		removed <- err
-	}()
-	<-sliced
+	h.deliver(id, 1, 2)
+	h.Must(h.Remove(t.Context(), id))
 	sender, err := h.Super.Begin(t.Context())
 	h.Must(err)
 	defer func() { _ = sender.Rollback(context.Background()) }()
-	for _, sql := range []string{"select from webhook.endpoint for no key update", "delete from webhook.waiting where sequence = 10002"} {
+	for _, sql := range []string{"select from webhook.endpoint for no key update", "delete from webhook.waiting where sequence = 2"} {
 		_, err = sender.Exec(t.Context(), sql)
 		h.Must(err)
 	}
-	close(locked)
-	eventstest.Eventually(t, "the removal waits", func() bool {
+	skipped := make(chan error, 1)
+	go func() {
+		_, _, err := h.Skip(t.Context(), id)
+		skipped <- err
+	}()
+	eventstest.Eventually(t, "the command waits", func() bool {
 		return h.Text("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()") != "0"
 	})
-	_, err = sender.Exec(t.Context(), "delete from webhook.waiting where sequence = 10001")
+	_, err = sender.Exec(t.Context(), "delete from webhook.waiting where sequence = 1")
 	h.Must(errors.Join(err, sender.Commit(t.Context())))
-	h.Must(<-removed)
+	h.Must(<-skipped)
 }
 
 // What a removed or unknown endpoint can't do.
 func TestChange_Refused(t *testing.T) {
 	h := newHarness(t)
 	removed, unknown := h.register(0), uuid.New()
-	_, err := h.Remove(t.Context(), removed, ignore)
-	h.Must(err)
+	h.Must(h.Remove(t.Context(), removed))
 	name := "x"
 	for what, change := range map[string]func(id uuid.UUID) error{
 		"pause":  func(id uuid.UUID) error { return h.Pause(t.Context(), id) },
-		"resume": func(id uuid.UUID) error { return h.Resume(t.Context(), id) },
-		"skip": func(id uuid.UUID) error {
-			_, err := h.SkipAndResume(t.Context(), id, ignore)
-			return err
-		},
-		"set": func(id uuid.UUID) error { return h.Set(t.Context(), id, registry.Changes{Name: &name}) },
+		"resume": func(id uuid.UUID) error { return h.Resume(t.Context(), id, nil) },
+		"set":    func(id uuid.UUID) error { return h.Set(t.Context(), id, registry.Changes{Name: &name}) },
 		"rotate": func(id uuid.UUID) error {
 			_, err := h.Rotate(t.Context(), id, time.Hour, h.vault)
 			return err
 		},
 		"test": func(id uuid.UUID) error {
-			_, err := h.Try(t.Context(), id, webhook.Test, func() {})
+			_, err := h.Try(t.Context(), id, webhook.Test)
 			return err
 		},
 		"redeliver": func(id uuid.UUID) error {
@@ -242,6 +227,7 @@ func TestRotate(t *testing.T) {
 	if secrets := h.show(id).Secrets; err != nil || len(secrets) != 1 || secrets[0].ExpiresAt != nil {
 		t.Errorf("secrets without an overlap = %+v, %v, want the current one", secrets, err)
 	}
+	h.Want("stored secrets without an overlap", "1", "select jsonb_array_length(secrets) from webhook.endpoint")
 	if audit := h.Text("select string_agg(a::text, ' ') from webhook.audit a"); strings.Contains(audit, secret.Reveal()[6:]) {
 		t.Error("the audit has the secret")
 	}

@@ -23,15 +23,7 @@ select json_build_object(
   'nextAt', case page.state when 'waiting' then page.due_at end,
   'cause', page.cause,
   'createdAt', page.created_at,
-  'attempts', (
-    select coalesce(json_agg(a order by a.at), '[]')
-    from (
-      select at, status, error, answer, ms
-      from webhook.attempt
-      where delivery_id = page.id
-        and at >= page.created_at - interval '1 hour' -- leaves out older days; the clocks of sender and database can differ
-    ) a
-  )
+  'attempts', page.attempts
 )
 from page
 order by page.id desc

@@ -31,21 +31,12 @@ type Delivery struct {
 	ID          int64         `json:"delivery,string"`
 	Event       string        `json:"event"`
 	Kind        webhook.Kind  `json:"kind"`
-	Identifiers Identifiers   `json:"identifiers"`
+	Identifiers webhook.Data  `json:"identifiers"`
 	State       DeliveryState `json:"state"`
 	Attempts    []Attempt     `json:"attempts"` // the oldest first
 	NextAt      *time.Time    `json:"nextAt"`   // of the next attempt; nil unless it waits
 	Cause       string        `json:"cause"`    // fired, redelivered or replayed
 	CreatedAt   time.Time     `json:"createdAt"`
-}
-
-// Identifiers are those of the event's data.
-type Identifiers struct {
-	PhoneSystemID uuid.UUID  `json:"phoneSystemId"`
-	CallSid       string     `json:"callSid"`
-	RecordingSid  *string    `json:"recordingSid,omitempty"`
-	CallLogID     *uuid.UUID `json:"callLogId,omitempty"`
-	VoicemailID   *uuid.UUID `json:"voicemailId,omitempty"`
 }
 
 // Attempt is one request.

@@ -72,7 +72,7 @@ func TestRedeliver(t *testing.T) {
 	h.finish(1, "delivered")
 	h.finish(2, "dead")
 	h.finish(3, "dead")
-	h.Exec("update webhook.delivery set due_at = now() + interval '1 hour', attempts = 2")
+	h.Exec("update webhook.delivery set due_at = now() + interval '1 hour', tries = 2")
 	if _, err := h.Redeliver(t.Context(), []int64{1, 99, 98}); !errors.Is(err, registry.ErrUnknownDelivery) || !strings.Contains(err.Error(), " 98, 99") {
 		t.Errorf("error = %v, want unknown ids 98 and 99", err)
 	}
@@ -80,7 +80,7 @@ func TestRedeliver(t *testing.T) {
 	if n, err := h.Redeliver(t.Context(), []int64{4, 1, 1}); n != 2 || err != nil {
 		t.Errorf("redelivered = %d, %v, want 2", n, err)
 	}
-	h.Want("due", "1 redelivered 0,4 fired 2", "select string_agg(concat_ws(' ', id, cause, attempts), ',' order by id) from webhook.waiting where due_at <= now()")
+	h.Want("due", "1 redelivered 0,4 fired 2", "select string_agg(concat_ws(' ', id, cause, tries), ',' order by id) from webhook.waiting where due_at <= now()")
 	if n, err := h.RedeliverState(t.Context(), id, registry.Dead, time.Now().Add(time.Hour)); n != 0 || err != nil {
 		t.Errorf("redelivered of the future = %d, %v, want none", n, err)
 	}
@@ -93,8 +93,7 @@ func TestRedeliver(t *testing.T) {
 		t.Errorf("delivery = %+v, want it waiting with its former attempt", d)
 	}
 	h.finish(1, "dead")
-	_, err := h.Remove(t.Context(), id, ignore)
-	h.Must(err)
+	h.Must(h.Remove(t.Context(), id))
 	if _, err := h.Redeliver(t.Context(), []int64{1}); !errors.Is(err, registry.ErrState) {
 		t.Errorf("of a removed endpoint: error = %v, want ErrState", err)
 	}

@@ -96,9 +96,13 @@ func (h *harness) deliver(endpoint uuid.UUID, first, last int) {
 // finish ends a delivery in a state, after one attempt.
 func (h *harness) finish(id int64, state string) {
 	h.Helper()
-	h.Exec("update webhook.delivery set attempts = 1, state = $2, finished_at = now() where id = $1", id, state)
-	h.Exec(`insert into webhook.attempt select endpoint_id, id, now(), case when state = 'delivered' then 200 else 500 end,
-		case when state <> 'delivered' then 'status 500' end, null, 7 from webhook.finished where id = $1`, id)
+	attempt := `{"status": 200, "ms": 7}`
+	if state != "delivered" {
+		attempt = `{"status": 500, "error": "status 500", "ms": 7}`
+	}
+	h.Exec(`update webhook.delivery
+		set state = $2, finished_at = now(), tries = 1, attempts = attempts || (jsonb_build_object('at', now()) || $3::jsonb)
+		where id = $1`, id, state, attempt)
 }
 
 func (h *harness) deliveries(q registry.Query) []registry.Delivery {

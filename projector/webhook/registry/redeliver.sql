@@ -8,7 +8,7 @@ with waiting as (
 ),
 again as (
   update webhook.delivery
-  set state = 'waiting', finished_at = 'infinity', cause = 'redelivered', attempts = 0, due_at = now(), expires_at = null
+  set state = 'waiting', finished_at = 'infinity', cause = 'redelivered', tries = 0, due_at = now(), expires_at = null
   where finished_at < 'infinity'
     and id = any ($1)
   returning id, endpoint_id

@@ -22,7 +22,7 @@ created as (
   select
     $5, stream, sequence, id, kind, system_id, call_sid, recording_sid, call_log_id, voicemail_id, at,
     traceparent, 'replayed',
-    greatest(now(), (select max(due_at) from webhook.waiting where endpoint_id = $5 and cause = 'replayed' and attempts = 0))
+    greatest(now(), (select max(due_at) from webhook.waiting where endpoint_id = $5 and cause = 'replayed' and tries = 0))
       + (row_number() over (order by at, stream, sequence, ordinal) - 1) * interval '20 ms'
   from replayed
   where not $6::boolean

@@ -37,41 +37,38 @@ var (
 )
 
 const (
-	// insertTrialSQL has the endpoint, or the secret of one that is not registered yet.
-	insertTrialSQL = `
-		insert into webhook.test (id, url, kind, endpoint_id, secret_id, sealed, key_id)
-		values ($1, $2, $3, $4, $5, $6, $7)`
+	insertTrialSQL = `insert into webhook.test (id, endpoint_id, url, kind, secrets) values ($1, $2, $3, $4, $5)`
 
-	trialSQL = `select taken_at is not null, done_at is not null, status, error, answer, ms from webhook.test where id = $1`
+	trialSQL = `select taken_at is not null, outcome from webhook.test where id = $1`
 
 	deleteTrialSQL = `delete from webhook.test where id = $1`
 )
 
-// Try has a sender send one test of a kind to an endpoint, and waits for the outcome. It calls onWait at intervals.
-func (r *Registry) Try(ctx context.Context, id uuid.UUID, kind webhook.Kind, onWait func()) (Trial, error) {
+// Try has a sender send one test of a kind to an endpoint, and waits for the outcome.
+func (r *Registry) Try(ctx context.Context, id uuid.UUID, kind webhook.Kind) (Trial, error) {
 	trial := uuid.New()
 	err := r.change(ctx, id, func(tx pgx.Tx, before settings) error {
-		_, err := tx.Exec(ctx, insertTrialSQL, trial, before.URL, kind, id, nil, nil, nil)
+		_, err := tx.Exec(ctx, insertTrialSQL, trial, id, before.URL, kind, before.secrets)
 		return err
 	})
 	if err != nil {
 		return Trial{}, err
 	}
-	return r.awaitTrial(ctx, trial, onWait)
+	return r.awaitTrial(ctx, trial)
 }
 
-// TryCandidate is Try for an endpoint that is not registered yet. The test has the id that the endpoint will have, for
-// which its secret is sealed. So a candidate can be tried once at a time.
-func (r *Registry) TryCandidate(ctx context.Context, c Candidate, onWait func()) (Trial, error) {
-	_, err := r.pool.Exec(ctx, insertTrialSQL, c.id, c.settings.URL, webhook.Test, nil, c.secret, c.sealed.Data, c.sealed.KeyID)
+// TryCandidate is Try for an endpoint that is not registered yet.
+func (r *Registry) TryCandidate(ctx context.Context, c Candidate) (Trial, error) {
+	trial := uuid.New()
+	_, err := r.pool.Exec(ctx, insertTrialSQL, trial, c.id, c.settings.URL, webhook.Test, []webhook.Sealed{c.sealed})
 	if err != nil {
 		return Trial{}, fmt.Errorf("ask for a test: %w", err)
 	}
-	return r.awaitTrial(ctx, c.id, onWait)
+	return r.awaitTrial(ctx, trial)
 }
 
 // awaitTrial waits for the outcome and deletes the test, also where ctx ends.
-func (r *Registry) awaitTrial(ctx context.Context, id uuid.UUID, onWait func()) (trial Trial, err error) {
+func (r *Registry) awaitTrial(ctx context.Context, id uuid.UUID) (_ Trial, err error) {
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
@@ -83,19 +80,19 @@ func (r *Registry) awaitTrial(ctx context.Context, id uuid.UUID, onWait func()) 
 	poll := time.NewTicker(trialInterval)
 	defer poll.Stop()
 	for {
-		var taken, done bool
-		err := r.pool.QueryRow(ctx, trialSQL, id).Scan(&taken, &done, &trial.Status, &trial.Error, &trial.Answer, &trial.MS)
+		var taken bool
+		var done *Trial
+		err := r.pool.QueryRow(ctx, trialSQL, id).Scan(&taken, &done)
 		switch {
 		case err != nil:
 			return Trial{}, fmt.Errorf("outcome of the test: %w", err)
-		case done:
-			return trial, nil
+		case done != nil:
+			return *done, nil
 		case time.Now().After(deadline) && taken:
 			return Trial{}, ErrUnfinished
 		case time.Now().After(deadline):
 			return Trial{}, ErrNoSender
 		}
-		onWait()
 		select {
 		case <-ctx.Done():
 			return Trial{}, ctx.Err()

@@ -1,5 +1,5 @@
--- Deletes the audit, the secrets and the rows of endpoints that were removed before $1, and tests for whose outcome nobody waits
--- any more. It returns how many endpoints.
+-- Deletes the audit and the rows of endpoints that were removed before $1, and tests for whose outcome nobody waits
+-- any more.
 with old as materialized (
   select id
   from webhook.endpoint e
@@ -14,11 +14,6 @@ test as (
 audit as (
   delete from webhook.audit
   where endpoint_id in (select id from old)
-),
-removed as (
-  delete from webhook.endpoint
-  where id in (select id from old)
-  returning id
 )
-select count(*)
-from removed
+delete from webhook.endpoint
+where id in (select id from old)

@@ -21,41 +21,45 @@ type delivery struct {
 	endpoint *endpoint
 	event    webhook.Event
 	fired    bool // neither redelivered nor replayed
-	attempts int
+	tries    int
 	due      time.Time
 	expires  *time.Time // of the last attempt; nil: none was made
 	probe    bool
 
 	url         string
 	concurrency int
-	secrets     sealedSecrets
+	secrets     []sealedSecret
 }
 
-// sealedSecrets are columns of an endpoint's valid secrets, the newest first.
-type sealedSecrets struct {
-	ids    []uuid.UUID
-	sealed [][]byte
-	keys   []string
+// sealedSecret is a signing secret of an endpoint, as its row has it.
+type sealedSecret struct {
+	webhook.Sealed
+	ExpiresAt *time.Time `json:"expires_at"` // nil: current
 }
 
 var errNoSecret = errors.New("the endpoint has no valid secret: run 'callboard webhooks rotate'")
 
-// open returns the plain secrets.
-func (s sealedSecrets) open(v *webhook.Vault, endpoint uuid.UUID) ([]webhook.Secret, error) {
-	if len(s.ids) == 0 {
-		return nil, errNoSecret
-	}
-	secrets := make([]webhook.Secret, len(s.ids))
-	for i, id := range s.ids {
-		plain, err := v.Open(endpoint, id, webhook.Sealed{KeyID: s.keys[i], Data: s.sealed[i]})
+// openSecrets returns the plain secrets that have not expired, in the same order.
+func openSecrets(v *webhook.Vault, endpoint uuid.UUID, sealed []sealedSecret) (list []webhook.Secret, err error) {
+	now := time.Now()
+	for _, s := range sealed {
+		if s.ExpiresAt != nil && !now.Before(*s.ExpiresAt) {
+			continue
+		}
+		plain, err := v.Open(endpoint, s.Sealed)
 		if err != nil {
 			return nil, err
 		}
-		if secrets[i], err = webhook.ParseSecret(string(plain)); err != nil {
-			return nil, fmt.Errorf("open secret %s of endpoint %s: %w", id, endpoint, err)
+		secret, err := webhook.ParseSecret(string(plain))
+		if err != nil {
+			return nil, fmt.Errorf("open secret %s of endpoint %s: %w", s.ID, endpoint, err)
 		}
+		list = append(list, secret)
 	}
-	return secrets, nil
+	if len(list) == 0 {
+		return nil, errNoSecret
+	}
+	return list, nil
 }
 
 //go:embed due.sql
@@ -95,7 +99,7 @@ func (d *dispatcher) send(ctx, requests context.Context) error {
 // start sends a delivery in the background, unless the lease is ending or a key is missing.
 func (d *dispatcher) start(requests context.Context, next delivery) {
 	e := next.endpoint
-	secrets, err := next.secrets.open(d.config.Vault, e.id)
+	secrets, err := openSecrets(d.config.Vault, e.id, next.secrets)
 	if err != nil && !e.noSecret {
 		d.config.Log.Error().Err(err).Stringer("endpoint", e.id).Msg("opening webhook secrets failed: deliveries wait")
 	}
@@ -110,7 +114,7 @@ func (d *dispatcher) start(requests context.Context, next delivery) {
 
 	connection, refused := e.connection, e.refused
 	go func() {
-		o := outcome{delivery: next, at: time.Now()}
+		o := outcome{delivery: next, state: waiting, at: time.Now()}
 		if refused != nil {
 			o.answer = egress.Answer{Err: refused, Class: egress.Refused}
 		} else {
@@ -142,11 +146,11 @@ func (d *dispatcher) readDue(ctx context.Context, asked []*endpoint, most int) (
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (next delivery, err error) {
 		var endpoint uuid.UUID
 		var cause string
-		e, s := &next.event, &next.secrets
+		e := &next.event
 		err = row.Scan(
 			&next.id, &endpoint, &e.ID, &e.Type, &e.Data.PhoneSystemID, &e.Data.CallSid, &e.Data.RecordingSid,
-			&e.Data.CallLogID, &e.Data.VoicemailID, &e.Timestamp, &cause, &next.attempts, &next.due, &next.expires,
-			&next.probe, &next.url, &next.concurrency, &s.ids, &s.sealed, &s.keys,
+			&e.Data.CallLogID, &e.Data.VoicemailID, &e.Timestamp, &cause, &next.tries, &next.due, &next.expires,
+			&next.probe, &next.url, &next.concurrency, &next.secrets,
 		)
 		next.endpoint, next.fired = d.endpoints[endpoint], cause == "fired"
 		return next, err

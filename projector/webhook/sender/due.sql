@@ -1,10 +1,9 @@
 -- What can be sent now to endpoints ($1) that this session has leased: of each, deliveries that are due, $3 at most, and with the $2 in flight no
 -- more than may run at once; where the breaker is open, the probe, which is the oldest one whether due or not. Those in flight ($4) are left out. The
--- settings, and the valid secrets with the newest first, are those of now. $5 is the id of nothing.
+-- settings and secrets are those of now. $5 is the id of nothing.
 select
   d.id, d.endpoint_id, d.event_id, d.kind, d.system_id, d.call_sid, coalesce(d.recording_sid, ''), coalesce(d.call_log_id, $5),
-  coalesce(d.voicemail_id, $5), d.at, d.cause, d.attempts, d.due_at, d.expires_at, e.probe_at is not null as probe, e.url, e.concurrency, s.ids,
-  s.sealed, s.key_ids
+  coalesce(d.voicemail_id, $5), d.at, d.cause, d.tries, d.due_at, d.expires_at, e.probe_at is not null as probe, e.url, e.concurrency, e.secrets
 from unnest($1::uuid[], $2::integer[]) asked (id, in_flight)
 join webhook.endpoint e on e.id = asked.id
   and e.state = 'active'
@@ -37,13 +36,4 @@ cross join lateral (
     where endpoint_id = e.id
   )
 ) d
-cross join lateral (
-  select
-    coalesce(array_agg(id order by created_at desc, id), '{}')     as ids,
-    coalesce(array_agg(sealed order by created_at desc, id), '{}') as sealed,
-    coalesce(array_agg(key_id order by created_at desc, id), '{}') as key_ids
-  from webhook.secret
-  where endpoint_id = d.endpoint_id
-    and (expires_at is null or expires_at > now())
-) s
 order by d.endpoint_id, d.due_at, d.id

@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"callboard/projector/webhook/registry"
 	"callboard/schema"
@@ -43,27 +42,7 @@ var (
 	spanSQL string
 )
 
-// fanOut turns notices into deliveries: one for each endpoint whose target covers the notice's phone system. It is for
-// one goroutine.
-//
-//	notices of a partition ──> cursor ──> released? ──> deliveries of endpoints
-//	                                        gate
-//
-// A cursor per partition tells up to which sequence that has happened. Several senders share the partitions: each step
-// takes the cursors that no other transaction has locked. A notice is released when every database that readers use has
-// the rows of which it tells.
-type fanOut struct {
-	database *pgxpool.Pool
-	gate     *Gate // nil: readers use the database itself
-	nodes    schema.Nodes
-}
-
-// newFanOut returns a fan-out in the primary database, as callboard_webhooks.
-func newFanOut(database *pgxpool.Pool, gate *Gate) *fanOut {
-	return &fanOut{database: database, gate: gate}
-}
-
-// fanOutResult is what a step did.
+// fanOutResult is what a step of the fan-out did.
 type fanOutResult struct {
 	Notices    int
 	Deliveries int
@@ -72,28 +51,49 @@ type fanOutResult struct {
 	More       bool        // there are more released notices
 }
 
-// step fans out released notices, in one transaction.
-func (f *fanOut) step(ctx context.Context) (fanOutResult, error) {
-	nodes, err := f.nodes.Exist(ctx, f.database)
+// fanOut takes a step of the fan-out, and tells of the deliveries.
+func (s *Sender) fanOut(ctx context.Context) (more bool, err error) {
+	result, err := s.fanOutReleased(ctx)
+	if err != nil {
+		return false, err
+	}
+	s.metrics.skipped.WithLabelValues(reasonNoPhoneSystem).Add(float64(result.Skipped))
+	if len(result.Endpoints) > 0 {
+		s.publishDue(result.Endpoints)
+	}
+	return result.More, nil
+}
+
+// fanOutReleased turns released notices into deliveries, in one transaction: one for each endpoint whose target covers
+// the notice's phone system.
+//
+//	notices of a partition ──> cursor ──> released? ──> deliveries of endpoints
+//	                                        gate
+//
+// A cursor per partition tells up to which sequence that has happened. Several senders share the partitions: each step
+// takes the cursors that no other transaction has locked. A notice is released when every database that readers use has
+// the rows of which it tells.
+func (s *Sender) fanOutReleased(ctx context.Context) (fanOutResult, error) {
+	nodes, err := s.nodes.Exist(ctx, s.config.Database)
 	if err != nil {
 		return fanOutResult{}, err
 	}
 
 	// Where readers use other databases, or rows are on nodes, notices wait until all of them have the rows.
-	var released []Position
-	gated := nodes || f.gate != nil
+	var released map[partition]int64
+	gated := nodes || s.config.Gate != nil
 	if gated {
-		held, err := f.heldSince(ctx)
+		held, err := s.heldSince(ctx)
 		if err != nil || held == nil {
 			return fanOutResult{}, err
 		}
-		if released, err = f.released(ctx); err != nil {
+		if released, err = s.released(ctx); err != nil {
 			return fanOutResult{}, err
 		}
 	}
 
 	var result fanOutResult
-	err = pgx.BeginFunc(ctx, f.database, func(tx pgx.Tx) (err error) {
+	err = pgx.BeginFunc(ctx, s.config.Database, func(tx pgx.Tx) (err error) {
 		cursors, err := lockCursors(ctx, tx, released, gated)
 		if err != nil || len(cursors) == 0 {
 			return err
@@ -109,8 +109,8 @@ func (f *fanOut) step(ctx context.Context) (fanOutResult, error) {
 }
 
 // heldSince returns when the oldest notice was recorded that is not fanned out yet; nil: there is none.
-func (f *fanOut) heldSince(ctx context.Context) (at *time.Time, err error) {
-	if err := f.database.QueryRow(ctx, heldSQL).Scan(&at); err != nil {
+func (s *Sender) heldSince(ctx context.Context) (at *time.Time, err error) {
+	if err := s.config.Database.QueryRow(ctx, heldSQL).Scan(&at); err != nil {
 		return nil, fmt.Errorf("held notices: %w", err)
 	}
 	return at, nil
@@ -119,26 +119,28 @@ func (f *fanOut) heldSince(ctx context.Context) (at *time.Time, err error) {
 // released returns up to which sequence this database and all that readers use have the rows of each partition. A
 // commit that changes a node and the coordinator shows its notices before its rows, so that this database is asked,
 // too.
-func (f *fanOut) released(ctx context.Context) (list []Position, err error) {
-	positions, err := readPositions(ctx, f.database)
+func (s *Sender) released(ctx context.Context) (map[partition]int64, error) {
+	positions, err := readPositions(ctx, s.config.Database)
 	if err != nil {
 		return nil, fmt.Errorf("positions: %w", err)
 	}
-	if f.gate != nil {
-		positions = minimum(positions, f.gate.released(ctx))
+	if s.config.Gate != nil {
+		positions = minimum(positions, s.config.Gate.released(ctx))
 	}
-	for p, sequence := range positions {
-		p.Sequence = sequence
-		list = append(list, p)
-	}
-	return list, nil
+	return positions, nil
 }
 
-// span is what a step takes of a partition: what is above the cursor, up to a sequence.
+// partition is a partition of a stream.
+type partition struct {
+	stream uuid.UUID
+	number int16
+}
+
+// span is what a step takes of a partition: the notices after the cursor, up to a sequence.
 type span struct {
-	Position
-	upTo    int64
-	systems []uuid.UUID // of the notices
+	partition
+	after, upTo int64
+	systems     []uuid.UUID // of the notices
 }
 
 // beginSQL excludes changes of endpoints. Nothing waits until a step is on disk: a crash that loses it loses cursors
@@ -147,16 +149,21 @@ const beginSQL = "select pg_advisory_xact_lock_shared($1, $2), set_config('synch
 
 // lockCursors returns the cursors that have released notices above them. It leaves out those that another sender has
 // locked.
-func lockCursors(ctx context.Context, tx pgx.Tx, released []Position, gated bool) (cursors []span, err error) {
+func lockCursors(ctx context.Context, tx pgx.Tx, released map[partition]int64, gated bool) (cursors []span, err error) {
 	if _, err := tx.Exec(ctx, beginSQL, registry.FanOutLockClass, registry.FanOutLock); err != nil {
 		return nil, err
 	}
 	batch := &pgx.Batch{}
 	batch.Queue(addCursorsSQL)
-	arguments := append([]any{gated}, columns(released)...)
-	batch.Queue(cursorsSQL, append(arguments, maxCursors)...).Query(func(rows pgx.Rows) error {
+	var streams []uuid.UUID
+	var numbers []int16
+	var sequences []int64
+	for p, sequence := range released {
+		streams, numbers, sequences = append(streams, p.stream), append(numbers, p.number), append(sequences, sequence)
+	}
+	batch.Queue(cursorsSQL, gated, streams, numbers, sequences, maxCursors).Query(func(rows pgx.Rows) error {
 		cursors, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (c span, err error) {
-			err = row.Scan(&c.Stream, &c.Partition, &c.Sequence, &c.upTo)
+			err = row.Scan(&c.stream, &c.number, &c.after, &c.upTo)
 			return c, err
 		})
 		return err
@@ -181,11 +188,12 @@ func createDeliveries(ctx context.Context, tx pgx.Tx, cursors []span) (r fanOutR
 
 // spanColumns are spans as the parameters of a statement: one array per column.
 func spanColumns(spans []span) []any {
-	positions, upTo := make([]Position, len(spans)), make([]int64, len(spans))
+	n := len(spans)
+	streams, numbers, after, upTo := make([]uuid.UUID, n), make([]int16, n), make([]int64, n), make([]int64, n)
 	for i, s := range spans {
-		positions[i], upTo[i] = s.Position, s.upTo
+		streams[i], numbers[i], after[i], upTo[i] = s.stream, s.number, s.after, s.upTo
 	}
-	return append(columns(positions), upTo)
+	return []any{streams, numbers, after, upTo}
 }
 
 // readSpans reads what a step takes of released notices; more: not all that is released.
@@ -193,7 +201,7 @@ func readSpans(ctx context.Context, tx pgx.Tx, released []span) (spans []span, m
 	rows, _ := tx.Query(ctx, spanSQL, append(spanColumns(released), maxNotices)...)
 	spans, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (s span, err error) {
 		var count, last int64
-		err = row.Scan(&s.Stream, &s.Partition, &s.Sequence, &s.upTo, &count, &last, &s.systems)
+		err = row.Scan(&s.stream, &s.number, &s.after, &s.upTo, &count, &last, &s.systems)
 		if count >= maxNotices {
 			s.upTo, more = last, true
 		}
@@ -212,7 +220,7 @@ func readPhoneSystems(
 		if len(s.systems) == 0 {
 			continue
 		}
-		batch.Queue(phoneSystemsSQL, s.Partition, s.systems).Query(func(rows pgx.Rows) error {
+		batch.Queue(phoneSystemsSQL, s.number, s.systems).Query(func(rows pgx.Rows) error {
 			var id uuid.UUID
 			var organization *uuid.UUID
 			_, err := pgx.ForEachRow(rows, []any{&id, &organization}, func() error {
@@ -235,23 +243,16 @@ var (
 
 const partitionsSQL = "select coalesce(max(partitions), 0) from projection.generation"
 
-// Position is up to which sequence something has happened to a partition of a stream.
-type Position struct {
-	Stream    uuid.UUID
-	Partition int16
-	Sequence  int64
-}
-
 // querier is a pool or a connection.
 type querier interface {
 	Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, arguments ...any) pgx.Row
 }
 
-// readPositions returns up to which sequence a database has the rows of each partition. Keys have no sequence. A
-// database without a projection has no positions; a partition whose node does not answer is missing.
-func readPositions(ctx context.Context, db querier) (map[Position]int64, error) {
-	all := make(map[Position]int64)
+// readPositions returns up to which sequence a database has the rows of each partition. A database without a projection
+// has no positions; a partition whose node does not answer is missing.
+func readPositions(ctx context.Context, db querier) (map[partition]int64, error) {
+	all := make(map[partition]int64)
 	err := addPositions(ctx, db, all, positionsSQL)
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) {
@@ -273,8 +274,8 @@ func readPositions(ctx context.Context, db querier) (map[Position]int64, error) 
 	if err := db.QueryRow(ctx, partitionsSQL).Scan(&partitions); err != nil {
 		return all, err
 	}
-	for partition := range partitions {
-		if err := addPositions(ctx, db, all, positionSQL, partition); err != nil && !errors.As(err, &refused) {
+	for number := range partitions {
+		if err := addPositions(ctx, db, all, positionSQL, number); err != nil && !errors.As(err, &refused) {
 			return all, err
 		}
 	}
@@ -282,11 +283,11 @@ func readPositions(ctx context.Context, db querier) (map[Position]int64, error) 
 }
 
 // addPositions adds the positions that a statement selects.
-func addPositions(ctx context.Context, db querier, all map[Position]int64, sql string, arguments ...any) error {
+func addPositions(ctx context.Context, db querier, all map[partition]int64, sql string, arguments ...any) error {
 	rows, _ := db.Query(ctx, sql, arguments...)
-	var p Position
+	var p partition
 	var sequence int64
-	_, err := pgx.ForEachRow(rows, []any{&p.Stream, &p.Partition, &sequence}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&p.stream, &p.number, &sequence}, func() error {
 		all[p] = sequence
 		return nil
 	})
@@ -294,28 +295,18 @@ func addPositions(ctx context.Context, db querier, all map[Position]int64, sql s
 }
 
 // minimum returns the lower of the sequences of partitions that both have. A nil map has everything.
-func minimum(a, b map[Position]int64) map[Position]int64 {
+func minimum(a, b map[partition]int64) map[partition]int64 {
 	switch {
 	case a == nil:
 		return b
 	case b == nil:
 		return a
 	}
-	both := make(map[Position]int64)
+	both := make(map[partition]int64)
 	for p, sequence := range a {
 		if other, ok := b[p]; ok {
 			both[p] = min(sequence, other)
 		}
 	}
 	return both
-}
-
-// columns are positions as the parameters of a statement: one array per column.
-func columns(positions []Position) []any {
-	n := len(positions)
-	streams, partitions, sequences := make([]uuid.UUID, n), make([]int16, n), make([]int64, n)
-	for i, p := range positions {
-		streams[i], partitions[i], sequences[i] = p.Stream, p.Partition, p.Sequence
-	}
-	return []any{streams, partitions, sequences}
 }

@@ -32,8 +32,7 @@ const (
 // readers that use it answer 503.
 type Gate struct {
 	config  GateConfig
-	servers []*server
-	known   bool      // the databases were read at least once
+	servers []*server // nil: the databases were never read
 	next    time.Time // of the next look at the addresses
 	asking  sync.WaitGroup
 }
@@ -65,9 +64,9 @@ func (g *Gate) Close() {
 }
 
 // released returns up to which sequence all databases have the rows of each partition; nil: no database is waited for.
-func (g *Gate) released(ctx context.Context) map[Position]int64 {
-	if g.resolve(ctx); !g.known {
-		return map[Position]int64{}
+func (g *Gate) released(ctx context.Context) map[partition]int64 {
+	if g.resolve(ctx); g.servers == nil {
+		return map[partition]int64{}
 	}
 	var waited sync.WaitGroup
 	for _, s := range g.servers {
@@ -80,7 +79,7 @@ func (g *Gate) released(ctx context.Context) map[Position]int64 {
 	}
 	waited.Wait()
 
-	var least map[Position]int64
+	var least map[partition]int64
 	for _, s := range g.servers {
 		if positions, ok := s.answer(g.config.Unreachable); ok {
 			least = minimum(least, positions)
@@ -120,7 +119,7 @@ type server struct {
 
 	mu     sync.Mutex // guards what follows
 	config *pgx.ConnConfig
-	last   map[Position]int64 // nil: the last question failed, or there was none
+	last   map[partition]int64 // nil: the last question failed, or there was none
 	outage outage
 }
 
@@ -129,48 +128,39 @@ func (s *server) close() {
 		ctx, cancel := context.WithTimeout(context.Background(), queryTimeout)
 		defer cancel()
 		_ = s.conn.Close(ctx)
-	}
-}
-
-// positions asks the server, connecting first where that is necessary. A connection that broke since the last question
-// is replaced.
-func (s *server) positions(ctx context.Context) (map[Position]int64, error) {
-	if s.conn != nil {
-		if positions, err := s.query(ctx); err == nil {
-			return positions, nil
-		}
-	}
-	s.mu.Lock()
-	config := s.config
-	s.mu.Unlock()
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	s.conn = conn
-	return s.query(ctx)
-}
-
-// query asks on the connection, and closes it after an error.
-func (s *server) query(ctx context.Context) (map[Position]int64, error) {
-	positions, err := readPositions(ctx, s.conn)
-	if err != nil {
-		s.close()
 		s.conn = nil
 	}
-	return positions, err
+}
+
+// positions asks the server. A connection that broke since the last question is replaced.
+func (s *server) positions(ctx context.Context) (positions map[partition]int64, err error) {
+	for range 2 {
+		if s.conn == nil {
+			s.mu.Lock()
+			config := s.config
+			s.mu.Unlock()
+			if s.conn, err = pgx.ConnectConfig(ctx, config); err != nil {
+				return nil, err
+			}
+		}
+		if positions, err = readPositions(ctx, s.conn); err == nil {
+			return positions, nil
+		}
+		s.close()
+	}
+	return nil, err
 }
 
 // answer returns the last answer. A server that doesn't answer has nothing. It is not ok where the server hasn't
 // answered for so long that it is not waited for.
-func (s *server) answer(unreachable time.Duration) (positions map[Position]int64, ok bool) {
+func (s *server) answer(unreachable time.Duration) (positions map[partition]int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.outage.ignored(time.Now(), unreachable) {
 		return nil, false
 	}
 	if s.last == nil {
-		return map[Position]int64{}, true
+		return map[partition]int64{}, true
 	}
 	return s.last, true
 }
@@ -225,7 +215,7 @@ func (g *Gate) resolve(ctx context.Context) {
 			})
 		}
 	}
-	g.servers, g.known = list, true
+	g.servers = list
 }
 
 // hosts returns a configuration for each host of a URL, with the ways to connect to it: with TLS and without, where

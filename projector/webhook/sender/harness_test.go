@@ -102,6 +102,9 @@ func (h *harness) notice(count int) {
 	h.Must(connection.Flush())
 }
 
+// countAttempts counts the attempts of all deliveries.
+const countAttempts = "select sum(jsonb_array_length(attempts)) from webhook.delivery"
+
 // requestTimeout is longer than a busy machine needs: requests are counted, and wait for as long as a test holds them.
 const requestTimeout = 5 * time.Minute
 
@@ -122,7 +125,7 @@ func (h *harness) start(change func(*sender.Config)) *running {
 	c := sender.Config{
 		Database: pool, NATS: connection, Vault: h.vault, Client: h.receiver.client(requestTimeout), Timeout: requestTimeout,
 		Schedule: sender.Schedule{Retries: []time.Duration{50 * time.Millisecond}, GiveUp: time.Hour},
-		Poll:     20 * time.Millisecond, Log: zerolog.New(zerolog.NewTestWriter(h.T)), Metrics: metrics,
+		InFlight: 512, Days: 30, Poll: 20 * time.Millisecond, Log: zerolog.New(zerolog.NewTestWriter(h.T)), Metrics: metrics,
 	}
 	if change != nil {
 		change(&c)

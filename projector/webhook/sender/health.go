@@ -86,17 +86,6 @@ const (
 	jitterShare = 0.1
 )
 
-// DefaultSchedule returns the schedule of a sender without settings.
-func DefaultSchedule() Schedule {
-	return Schedule{
-		Retries: []time.Duration{
-			5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,
-			time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour,
-		},
-		GiveUp: 72 * time.Hour,
-	}
-}
-
 // next returns when a delivery is due again whose attempt has failed at an instant, or that it is dead: the attempt was
 // the last one, which is due at last. attempts includes it. jitter is random, from -1 to 1.
 func (s Schedule) next(attempts int, at, last time.Time, retryAfter time.Duration, jitter float64) (due time.Time, dead bool) {

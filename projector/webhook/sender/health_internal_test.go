@@ -95,10 +95,21 @@ func TestHealth_Opens(t *testing.T) {
 	})
 }
 
+// defaultSchedule returns the schedule of the default settings.
+func defaultSchedule() Schedule {
+	return Schedule{
+		Retries: []time.Duration{
+			5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,
+			time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour,
+		},
+		GiveUp: 72 * time.Hour,
+	}
+}
+
 // A delivery that always fails is attempted at the intervals, give or take a tenth, and for the last time when it is
 // given up.
 func TestSchedule_FollowsTheIntervals(t *testing.T) {
-	s := DefaultSchedule()
+	s := defaultSchedule()
 	rapid.Check(t, func(t *rapid.T) {
 		now, last := start(), start().Add(s.GiveUp)
 		for attempts := 1; ; attempts++ {
@@ -119,7 +130,7 @@ func TestSchedule_FollowsTheIntervals(t *testing.T) {
 }
 
 func TestSchedule_RetryAfter(t *testing.T) {
-	s := DefaultSchedule()
+	s := defaultSchedule()
 	for retryAfter, want := range map[time.Duration]time.Duration{
 		0: 5 * time.Second, 3 * time.Second: 5 * time.Second, time.Minute: time.Minute, 9 * time.Hour: time.Hour,
 	} {

@@ -5,13 +5,14 @@ import (
 	_ "embed"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"callboard/projector/webhook/egress"
+	"callboard/projector/webhook/registry"
 )
 
 const (
@@ -22,19 +23,18 @@ const (
 	minFailures = 20
 )
 
-// outcome is a request that has ended.
+// outcome is a request that has ended. The delivery is as it becomes: its state, and when another attempt and the last
+// one are due.
 type outcome struct {
 	delivery
+	state     string
 	answer    egress.Answer
 	at, ended time.Time
-
-	state string    // in which the delivery ends; empty: it waits
-	next  time.Time // when the next attempt of one that waits is due
-	last  time.Time // and when the last attempt is
 }
 
-// The states in which a sender ends a delivery.
+// The states of a delivery that a sender sets.
 const (
+	waiting   = "waiting"
 	delivered = "delivered"
 	dead      = "dead"
 )
@@ -49,23 +49,22 @@ func (d *dispatcher) finish(o outcome) {
 	d.metrics.attempts.WithLabelValues(o.answer.Class).Inc()
 	if o.answer.Delivered() {
 		o.state = delivered
-		if o.attempts == 0 && o.fired {
+		if o.tries == 0 && o.fired {
 			d.metrics.latency.Observe(o.ended.Sub(o.event.Timestamp).Seconds())
 		}
 		d.ended = append(d.ended, o)
 		return
 	}
 
-	o.last = o.due.Add(d.config.Schedule.GiveUp)
-	if o.expires != nil {
-		o.last = *o.expires
+	if o.expires == nil {
+		o.expires = new(o.due.Add(d.config.Schedule.GiveUp))
 	}
-	next, expired := d.config.Schedule.next(o.attempts+1, o.ended, o.last, o.answer.RetryAfter, 2*rand.Float64()-1)
+	next, expired := d.config.Schedule.next(o.tries+1, o.ended, *o.expires, o.answer.RetryAfter, 2*rand.Float64()-1)
 	switch {
 	case !expired:
-		o.next = next
+		o.due = next
 	case o.answer.Gone():
-		o.next = o.ended
+		o.due = o.ended
 	default:
 		o.state = dead
 	}
@@ -79,8 +78,13 @@ func (d *dispatcher) release(o outcome) {
 	d.busy--
 }
 
-//go:embed record.sql
-var recordSQL string
+var (
+	//go:embed record.sql
+	recordSQL string
+
+	//go:embed record_late.sql
+	recordLateSQL string
+)
 
 const (
 	// healthSQL locks endpoints before deliveries, as the operator's commands do it. It leaves out those that others
@@ -132,16 +136,10 @@ func (d *dispatcher) record(ctx context.Context) error {
 		if len(recorded) == 0 {
 			return nil
 		}
-		statements := &pgx.Batch{}
-		statements.Queue(recordSQL, attemptColumns(recorded)...)
-		for e, h := range endpoints {
-			statements.Queue(setHealthSQL, e.id, h.failures, h.failingSince, h.failedAt, h.succeededAt, h.probeAt, h.slots)
-		}
-		if err := tx.SendBatch(ctx, statements).Close(); err != nil || len(failed) == 0 {
+		if err := write(ctx, tx, recorded, endpoints); err != nil || len(failed) == 0 {
 			return err
 		}
-		rows, _ := tx.Query(ctx, judgeSQL, gone, failed, d.config.Schedule.GiveUp, minFailures)
-		return d.logDisabled(rows)
+		return d.judge(ctx, tx, gone, failed)
 	})
 	if err != nil {
 		return err
@@ -152,7 +150,7 @@ func (d *dispatcher) record(ctx context.Context) error {
 		e.health = *h
 	}
 	for _, o := range recorded {
-		if o.state != "" {
+		if o.state != waiting {
 			d.metrics.deliveries.WithLabelValues(o.state).Inc()
 		}
 		d.release(o)
@@ -181,29 +179,45 @@ func (d *dispatcher) lockEndpoints(ctx context.Context, tx pgx.Tx, batch []outco
 	return locked, err
 }
 
-// attemptColumns are the first parameters of record.sql.
-func attemptColumns(outcomes []outcome) []any {
+// write writes outcomes, and the health of their endpoints.
+func write(ctx context.Context, tx pgx.Tx, outcomes []outcome, endpoints map[*endpoint]*health) error {
+	statements, columns, waited := &pgx.Batch{}, outcomeColumns(outcomes), 0
+	statements.Queue(recordSQL, columns...).Exec(func(tag pgconn.CommandTag) error {
+		waited = int(tag.RowsAffected())
+		return nil
+	})
+	for e, h := range endpoints {
+		statements.Queue(setHealthSQL, e.id, h.failures, h.failingSince, h.failedAt, h.succeededAt, h.probeAt, h.slots)
+	}
+	err := tx.SendBatch(ctx, statements).Close()
+
+	// The other deliveries ended meanwhile.
+	if err == nil && waited < len(outcomes) {
+		_, err = tx.Exec(ctx, recordLateSQL, columns[:4]...)
+	}
+	return err
+}
+
+// outcomeColumns are outcomes as the parameters of record.sql: one array per column.
+func outcomeColumns(outcomes []outcome) []any {
 	n := len(outcomes)
-	ids, at, ms := make([]int64, n), make([]time.Time, n), make([]int64, n)
-	endpoints, events := make([]uuid.UUID, n), make([]string, n)
-	status, reasons, answers, states := make([]*int, n), make([]*string, n), make([]*string, n), make([]*string, n)
-	next, last := make([]*time.Time, n), make([]*time.Time, n)
+	ids, endpoints, events := make([]int64, n), make([]uuid.UUID, n), make([]string, n)
+	attempts, states := make([]registry.Attempt, n), make([]string, n)
+	due, expires := make([]time.Time, n), make([]*time.Time, n)
 	for i, o := range outcomes {
 		ids[i], endpoints[i], events[i] = o.id, o.endpoint.id, o.event.ID
-		at[i], ms[i] = o.at, o.ended.Sub(o.at).Milliseconds()
-		status[i], reasons[i], answers[i] = answerColumns(o.answer)
-		if states[i] = text(o.state); o.state == "" {
-			next[i], last[i] = &o.next, &o.last
-		}
+		attempts[i], states[i] = attempt(o.answer, o.at, o.ended), o.state
+		due[i], expires[i] = o.due, o.expires
 	}
-	return []any{ids, endpoints, events, at, status, reasons, answers, ms, states, next, last}
+	return []any{ids, endpoints, events, attempts, states, due, expires}
 }
 
 //go:embed judge.sql
 var judgeSQL string
 
-// logDisabled logs the endpoints that judge.sql returned: they are disabled.
-func (s *Sender) logDisabled(rows pgx.Rows) error {
+// judge disables endpoints, as judge.sql says, and logs which.
+func (s *Sender) judge(ctx context.Context, db querier, gone, failed []uuid.UUID) error {
+	rows, _ := db.Query(ctx, judgeSQL, gone, failed, s.config.Schedule.GiveUp, minFailures)
 	var id uuid.UUID
 	var reason string
 	_, err := pgx.ForEachRow(rows, []any{&id, &reason}, func() error {
@@ -213,26 +227,20 @@ func (s *Sender) logDisabled(rows pgx.Rows) error {
 	return err
 }
 
-// answerColumns returns the columns of an answer: its status, why the request failed, and the beginning of what was
-// answered. None is nil.
-func answerColumns(a egress.Answer) (status *int, reason, excerpt *string) {
+// attempt returns a request as its delivery stores it.
+func attempt(a egress.Answer, at, ended time.Time) registry.Attempt {
+	stored := registry.Attempt{At: at.UTC().Truncate(time.Microsecond), MS: int(ended.Sub(at).Milliseconds())}
 	switch {
 	case a.Err != nil:
-		reason = text(a.Err.Error())
+		stored.Error = new(a.Err.Error())
 	case !a.Delivered():
-		reason = text(fmt.Sprintf("status %d", a.Status))
+		stored.Error = new(fmt.Sprintf("status %d", a.Status))
 	}
 	if a.Status != 0 {
-		status = &a.Status
+		stored.Status = &a.Status
 	}
-	return status, reason, text(a.Excerpt)
-}
-
-// text returns nil for an empty text. PostgreSQL stores no NUL.
-func text(s string) *string {
-	if s == "" {
-		return nil
+	if a.Excerpt != "" {
+		stored.Answer = &a.Excerpt
 	}
-	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
-	return &s
+	return stored
 }

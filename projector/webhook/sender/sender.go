@@ -12,7 +12,6 @@
 package sender
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,11 +28,12 @@ import (
 
 	"callboard/events/webhook"
 	"callboard/projector/webhook/egress"
+	"callboard/schema"
 )
 
-// statementTimeout limits statements that record no outcomes. Without it, a statement to a host that has disappeared
-// without closing the connection would wait for a quarter of an hour.
-const statementTimeout = time.Minute
+// stepTimeout limits a step of an actor. Without it, a statement to a host that has disappeared without closing the
+// connection would wait for a quarter of an hour.
+const stepTimeout = time.Minute
 
 // readyWithin is for how long a sender is ready after it has looked for what is due.
 const readyWithin = 10 * time.Second
@@ -45,11 +45,11 @@ type Config struct {
 	Gate     *Gate         // nil: readers use the primary; Run closes it
 	Vault    *webhook.Vault
 	Client   *egress.Client
-	Schedule Schedule      // zero: the default one
-	InFlight int           // the most requests at once; 0: 512
-	Timeout  time.Duration // of a request, as the client has it: for so long a sender that ends waits for its requests; 0: 15 s
-	Days     int           // for how many days history is stored; 0: 30
-	Poll     time.Duration // the interval of looks at the tables, when no message tells of work; 0: 250 ms
+	Schedule Schedule
+	InFlight int           // the most requests at once
+	Timeout  time.Duration // of a request, as the client has it: for so long a sender that ends waits for its requests
+	Days     int           // for how many days history is stored
+	Poll     time.Duration // the interval of looks at the tables, when no message tells of work
 	Log      zerolog.Logger
 	Metrics  prometheus.Registerer
 }
@@ -58,6 +58,7 @@ type Config struct {
 type Sender struct {
 	config  Config
 	metrics *metrics
+	nodes   schema.Nodes
 	readyAt atomic.Pointer[time.Time] // when it looked for what is due; nil: it never did
 	wake    chan struct{}             // there may be notices
 	due     chan []uuid.UUID          // endpoints that got deliveries
@@ -66,13 +67,6 @@ type Sender struct {
 
 // New returns a sender that has not started. It registers its metrics with config.Metrics, once for each registry.
 func New(config Config) *Sender {
-	config.InFlight = cmp.Or(config.InFlight, 512)
-	config.Days = cmp.Or(config.Days, 30)
-	config.Poll = cmp.Or(config.Poll, 250*time.Millisecond)
-	config.Timeout = cmp.Or(config.Timeout, 15*time.Second)
-	if len(config.Schedule.Retries) == 0 {
-		config.Schedule = DefaultSchedule()
-	}
 	return &Sender{
 		config: config, metrics: newMetrics(config.Metrics), wake: make(chan struct{}, 1), due: make(chan []uuid.UUID, 64),
 	}
@@ -98,20 +92,14 @@ func (s *Sender) Run(ctx context.Context) error {
 	var actors sync.WaitGroup
 	defer s.trials.Wait()
 	defer actors.Wait()
-	f := newFanOut(s.config.Database, s.config.Gate)
-	for _, a := range []struct {
-		what     string
-		interval time.Duration
-		wake     <-chan struct{} // nil: nothing shortens the interval
-		do       func(context.Context) error
-	}{
-		{"fan-out", s.config.Poll, s.wake, func(ctx context.Context) error { return s.fanOut(ctx, f) }},
+	for _, a := range []actor{
+		{"fan-out", s.config.Poll, s.wake, s.fanOut},
 		{"taking a webhook test", s.config.Poll, nil, s.try},
 		{"webhook table maintenance", daysInterval, nil, s.maintainDays},
 		{"counting webhooks", measureInterval, nil, s.measure},
 		{"judging webhook endpoints", measureInterval, nil, s.judgeAll},
 	} {
-		actors.Go(func() { s.repeat(ctx, a.what, a.interval, a.wake, a.do) })
+		actors.Go(func() { s.repeat(ctx, a) })
 	}
 
 	newDispatcher(s).run(ctx)
@@ -119,17 +107,32 @@ func (s *Sender) Run(ctx context.Context) error {
 	return nil
 }
 
-// repeat does something at once and then at intervals, until ctx ends. What failed is tried again sooner.
-func (s *Sender) repeat(
-	ctx context.Context, what string, interval time.Duration, wake <-chan struct{}, do func(context.Context) error,
-) {
+// actor is work beside the dispatcher that is repeated.
+type actor struct {
+	what     string
+	interval time.Duration
+	wake     <-chan struct{} // nil: nothing shortens the interval
+
+	// step does some of the work, in a limited time. more, without an error: the next step follows at once.
+	step func(context.Context) (more bool, err error)
+}
+
+// repeat takes steps at once and then at intervals, until ctx ends. What failed is tried again sooner.
+func (s *Sender) repeat(ctx context.Context, a actor) {
 	for backOff := newBackOff(); ctx.Err() == nil; {
-		wait, wakes := interval, wake
-		if err := do(ctx); err != nil && ctx.Err() == nil {
+		limited, cancel := context.WithTimeout(ctx, stepTimeout)
+		more, err := a.step(limited)
+		cancel()
+
+		wait, wakes := a.interval, a.wake
+		if err != nil && ctx.Err() == nil {
 			wait, wakes = backOff.NextBackOff(), nil
-			s.config.Log.Error().Err(err).Dur("retry_in", wait).Msg(what + " failed")
+			s.config.Log.Error().Err(err).Dur("retry_in", wait).Msg(a.what + " failed")
 		} else {
 			backOff.Reset()
+		}
+		if more {
+			continue
 		}
 
 		select {
@@ -146,14 +149,6 @@ func newBackOff() *backoff.ExponentialBackOff {
 		backoff.WithInitialInterval(100*time.Millisecond),
 		backoff.WithMaxInterval(10*time.Second),
 		backoff.WithMaxElapsedTime(0))
-}
-
-// query executes a statement that returns a single value.
-func query[T any](ctx context.Context, s *Sender, sql string, arguments ...any) (value T, err error) {
-	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
-	defer cancel()
-	err = s.config.Database.QueryRow(ctx, sql, arguments...).Scan(&value)
-	return value, err
 }
 
 // subscribe makes messages wake the sender, until ctx ends. Both subjects are hints: the sender looks at the tables at
@@ -188,29 +183,6 @@ func (s *Sender) tellDue(endpoints []uuid.UUID) {
 	case s.due <- endpoints:
 	default:
 	}
-}
-
-// fanOut fans notices out until no released notice is left.
-func (s *Sender) fanOut(ctx context.Context, f *fanOut) error {
-	for more := true; more; {
-		result, err := step(ctx, f)
-		if err != nil {
-			return err
-		}
-		more = result.More
-		s.metrics.skipped.WithLabelValues(reasonNoPhoneSystem).Add(float64(result.Skipped))
-		if len(result.Endpoints) > 0 {
-			s.publishDue(result.Endpoints)
-		}
-	}
-	return nil
-}
-
-// step takes one step, in a limited time.
-func step(ctx context.Context, f *fanOut) (fanOutResult, error) {
-	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
-	defer cancel()
-	return f.step(ctx)
 }
 
 // publishDue tells this sender and the others which endpoints got deliveries. Without NATS the others find them at

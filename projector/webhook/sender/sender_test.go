@@ -31,9 +31,9 @@ func TestSender_Delivers(t *testing.T) {
 	if !strings.HasPrefix(got[0].body, `{"type":"call.ended","timestamp":"`) || got[0].Data.CallSid != "CA1" || got[0].Data.PhoneSystemID != h.system {
 		t.Errorf("body = %s, want the call's identifiers", got[0].body)
 	}
-	h.eventually("finished deliveries", "100", "select count(*) from webhook.finished where state = 'delivered' and endpoint_id = $1 and attempts = 1", endpoint)
+	h.eventually("finished deliveries", "100", "select count(*) from webhook.finished where state = 'delivered' and endpoint_id = $1 and tries = 1", endpoint)
 	h.Want("waiting deliveries", "0", "select count(*) from webhook.waiting")
-	h.Want("attempts", "100", "select count(*) from webhook.attempt where status = 200 and error is null and delivery_id in (select id from webhook.finished)")
+	h.Want("attempts", "100", "select count(*) from webhook.finished, jsonb_array_elements(attempts) a where a->>'status' = '200' and a->>'error' is null")
 	h.Want("success", "true", "select succeeded_at is not null and failed_at is null and failures = 0 from webhook.endpoint")
 	eventstest.Eventually(t, "the count of deliveries", func() bool { return s.metric(t, "deliveries_total") == 100 })
 }
@@ -63,7 +63,35 @@ func TestSender_Retries(t *testing.T) {
 	if len(attempts) != len(got) || *attempts[0].Error != "status 500" || attempts[len(attempts)-1].Error != nil {
 		t.Errorf("recorded attempts = %d, want %d: failures, then a success", len(attempts), len(got))
 	}
-	h.Want("answer", "no room", "select string_agg(distinct answer, '|') from webhook.attempt where error is not null")
+	h.Want("answer", "no room", "select string_agg(distinct a->>'answer', '|') from webhook.delivery, jsonb_array_elements(attempts) a where a->>'error' is not null")
+}
+
+// A delivery has its newest attempts, however many there were.
+func TestSender_BoundsAttempts(t *testing.T) {
+	h := newHarness(t)
+	endpoint := h.register("/a", 1)
+	h.Exec(`insert into webhook.delivery (endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, attempts)
+		select $1, $2, 1, 'evt_1', 'call.ended', $3, 'CA1', now(), jsonb_agg(jsonb_build_object('status', n)) from generate_series(1, 32) n`,
+		endpoint, streamID(), h.system)
+	h.start(nil)
+	h.eventually("number, first and last", "32 2 200",
+		"select concat_ws(' ', jsonb_array_length(attempts), attempts->0->'status', attempts->-1->'status') from webhook.finished")
+}
+
+// The attempt of a delivery that was skipped meanwhile is recorded, too.
+func TestSender_RecordsAttemptsOfSkippedDeliveries(t *testing.T) {
+	h := newHarness(t)
+	arrived, release := h.receiver.hold("/a")
+	defer release()
+	endpoint := h.register("/a", 1)
+	h.start(nil)
+	h.notice(1)
+	<-arrived
+	h.Must(h.registry.Pause(t.Context(), endpoint))
+	_, _, err := h.registry.Skip(t.Context(), endpoint)
+	h.Must(err)
+	release()
+	h.eventually("state and status", "skipped 200", "select concat_ws(' ', state, attempts->0->'status') from webhook.finished")
 }
 
 // A delivery whose time is over is dead; others go on. One that always fails does not open the breaker while others
@@ -101,7 +129,7 @@ func TestSender_DisablesAnEndpointThatAnswers410(t *testing.T) {
 	h.Want("waiting", "3", "select count(*) from webhook.waiting")
 	h.Want("audit", "sender disable", "select by || ' ' || command from webhook.audit order by id desc limit 1")
 	h.receiver.respond("/a", nil)
-	h.Must(h.registry.Resume(t.Context(), endpoint))
+	h.Must(h.registry.Resume(t.Context(), endpoint, nil))
 	h.eventually("delivered", "3", "select count(*) from webhook.finished where state = 'delivered'")
 }
 
@@ -116,7 +144,7 @@ func TestSender_DisablesAnEndpointWithoutSuccess(t *testing.T) {
 	h.eventually("state", "disabled failing", "select state || ' ' || reason from webhook.endpoint")
 	h.Want("waiting", "8", "select count(*) from webhook.waiting")
 	h.receiver.respond("/a", nil)
-	h.Must(h.registry.Resume(t.Context(), endpoint))
+	h.Must(h.registry.Resume(t.Context(), endpoint, nil))
 	h.eventually("delivered", "8", "select count(*) from webhook.finished where state = 'delivered'")
 	h.Want("failures", "0", "select failures from webhook.endpoint where failing_since is null")
 }
@@ -169,7 +197,7 @@ func TestSender_LockedEndpointDelaysNoOther(t *testing.T) {
 	h.Want("recorded of the locked one", "0", delivered, locked)
 	h.Must(command.Rollback(t.Context()))
 	h.eventually("delivered after the command", "20", delivered, locked)
-	h.Want("attempts", "40", "select count(*) from webhook.attempt")
+	h.Want("attempts", "40", countAttempts)
 }
 
 // A failover that loses commits gives the id of a delivery in flight to another event. That one is sent, too.
@@ -188,7 +216,7 @@ func TestSender_IDOfAnotherEvent(t *testing.T) {
 		t.Errorf("received = %v, want %v", got, want)
 	}
 	h.eventually("delivered", "evt_2", "select string_agg(event_id, ' ') from webhook.finished where state = 'delivered'")
-	h.Want("attempts", "1", "select count(*) from webhook.attempt")
+	h.Want("attempts", "1", countAttempts)
 }
 
 // A dead endpoint gets probes only. When it answers again, all that waits is delivered.
@@ -200,7 +228,7 @@ func TestSender_ProbesADeadEndpoint(t *testing.T) {
 	h.notice(300)
 	eventstest.Eventually(t, "five requests", func() bool { return len(h.receiver.requests("/a")) >= 5 })
 	h.receiver.respond("/a", status(http.StatusBadGateway))
-	h.eventually("probes", "true", "select max(attempts) >= 2 from webhook.waiting")
+	h.eventually("probes", "true", "select max(tries) >= 2 from webhook.waiting")
 	if n := len(h.receiver.requests("/a")); n > 40 {
 		t.Errorf("requests to a dead endpoint = %d, want 40 at most", n)
 	}
@@ -262,6 +290,11 @@ func TestSender_SignsWithAllSecrets(t *testing.T) {
 	if got := h.await("/a", 2); len(strings.Fields(got[1].signatures)) != 2 {
 		t.Errorf("signatures = %d, want 2", len(strings.Fields(got[1].signatures)))
 	}
+	h.Exec("update webhook.endpoint set secrets = jsonb_set(secrets, '{1, expires_at}', to_jsonb(now()))")
+	h.notice(1)
+	if got := h.await("/a", 3); len(strings.Fields(got[2].signatures)) != 1 {
+		t.Errorf("signatures after the overlap = %d, want 1", len(strings.Fields(got[2].signatures)))
+	}
 }
 
 // A sender that has not the key of a secret sends nothing, and loses nothing.
@@ -288,14 +321,15 @@ func TestSender_DeliveriesWaitDuringAPause(t *testing.T) {
 	h.Must(h.registry.Pause(t.Context(), endpoint))
 	h.notice(20)
 	h.eventually("waiting", "20", "select count(*) from webhook.waiting")
-	h.Must(h.registry.Resume(t.Context(), endpoint))
+	h.Must(h.registry.Resume(t.Context(), endpoint, nil))
 	h.await("/a", 20)
 	h.eventually("delivered", "20", "select count(*) from webhook.finished where state = 'delivered'")
 	h.Must(h.registry.Pause(t.Context(), endpoint))
 	h.notice(20)
 	h.eventually("waiting", "20", "select count(*) from webhook.waiting")
-	skipped, err := h.registry.SkipAndResume(t.Context(), endpoint, func(int64) {})
+	skipped, _, err := h.registry.Skip(t.Context(), endpoint)
 	h.Must(err)
+	h.Must(h.registry.Resume(t.Context(), endpoint, nil))
 	h.notice(1)
 	if h.await("/a", 21); skipped != 20 || h.receiver.ids("/a")[20] != "evt_41" {
 		t.Errorf("skipped = %d, then %s, want 20, then evt_41", skipped, h.receiver.ids("/a")[20])
@@ -336,7 +370,8 @@ func TestSender_KeepsLeases(t *testing.T) {
 	h.eventually("the lease was renewed", "true", "select leased_until > $1::timestamptz from webhook.endpoint", until)
 	release()
 	<-stopped
-	h.Want("attempts", "1", "select count(*) from webhook.attempt where error is null")
+	h.Want("attempts", "1", countAttempts)
+	h.Want("delivered", "1", "select count(*) from webhook.finished where state = 'delivered'")
 }
 
 // A lease that nobody renews ends. What its session had in flight is sent again.
@@ -394,13 +429,13 @@ func TestSender_SendsTests(t *testing.T) {
 	endpoint := h.register("/a", 1)
 	h.Must(h.registry.Pause(t.Context(), endpoint))
 	h.start(nil)
-	outcome, err := h.registry.Try(t.Context(), endpoint, webhook.AnalysisCompleted, func() {})
+	outcome, err := h.registry.Try(t.Context(), endpoint, webhook.AnalysisCompleted)
 	h.Must(err)
 	if got := h.await("/a", 1)[0]; !outcome.OK() || got.Type != webhook.AnalysisCompleted || got.Data.CallSid == "" {
 		t.Errorf("outcome = %+v, event = %+v, want a success and identifiers", outcome, got.Event)
 	}
 	h.receiver.respond("/a", status(http.StatusGone))
-	outcome, err = h.registry.Try(t.Context(), endpoint, webhook.Test, func() {})
+	outcome, err = h.registry.Try(t.Context(), endpoint, webhook.Test)
 	h.Must(err)
 	if outcome.OK() || *outcome.Status != http.StatusGone || *outcome.Error != "status 410" || *outcome.Answer != "no room" {
 		t.Errorf("outcome = %+v, want a failure with the status 410", outcome)
@@ -415,7 +450,7 @@ func (h *harness) candidate() {
 	c, err := registry.NewCandidate("CRM", h.receiver.server.URL+"/new", registry.Target{Kind: registry.System, ID: h.system}, webhook.Kinds(), 1, h.vault)
 	h.Must(err)
 	h.receiver.trust("/new", c.Secret())
-	outcome, err := h.registry.TryCandidate(h.Context(), c, func() {})
+	outcome, err := h.registry.TryCandidate(h.Context(), c)
 	h.Must(err)
 	if got := h.await("/new", 1)[0]; !outcome.OK() || got.Type != webhook.Test {
 		h.Errorf("outcome = %+v, event = %+v, want a success of callboard.test", outcome, got.Event)
@@ -427,13 +462,12 @@ func TestSender_SkipsExpiredDeliveries(t *testing.T) {
 	h := newHarness(t)
 	h.register("/a", 1)
 	gone := h.register("/b", 1)
-	_, err := h.registry.Remove(t.Context(), gone, func(int64) {})
-	h.Must(err)
+	h.Must(h.registry.Remove(t.Context(), gone))
 	h.Exec("update webhook.endpoint set stopped_at = now() - interval '32 days' where id = $1", gone)
 	h.Exec("update webhook.endpoint set state = 'paused' where id <> $1", gone)
 	h.Exec(`insert into webhook.delivery (endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, created_at)
 		select id, gen_random_uuid(), 1, 'evt_1', 'call.ended', $1, 'CA1', now(), now() - interval '32 days' from webhook.endpoint where id <> $2`, h.system, gone)
-	s := h.start(func(c *sender.Config) { c.Schedule = sender.Schedule{} })
+	s := h.start(nil)
 	h.eventually("finished", "skipped", "select string_agg(state, ' ') from webhook.finished")
 	h.eventually("endpoints", "1", "select count(*) from webhook.endpoint")
 	h.Want("audit of the removed endpoint", "0", "select count(*) from webhook.audit where endpoint_id = $1", gone)
@@ -449,7 +483,7 @@ func TestSender_SkipsExpiredRedeliveries(t *testing.T) {
 	endpoint := h.register("/a", 1)
 	h.Must(h.registry.Pause(t.Context(), endpoint))
 	const columns = "endpoint_id, stream, sequence, event_id, kind, system_id, call_sid, at, cause, created_at"
-	h.Exec(`insert into webhook.delivery (id, attempts, state, finished_at, `+columns+`)
+	h.Exec(`insert into webhook.delivery (id, tries, state, finished_at, `+columns+`)
 		select n, 1, 'dead', now(), $1, gen_random_uuid(), n, 'evt_' || n, 'call.ended', $2, 'CA1', now(), 'fired', now() - interval '40 days'
 		from generate_series(1, 5001) n`, endpoint, h.system) // more than a slice
 	_, err := h.registry.RedeliverState(t.Context(), endpoint, registry.Dead, time.Time{})

@@ -21,41 +21,33 @@ type trial struct {
 	endpoint uuid.UUID // also of one that is not registered yet
 	url      string
 	kind     webhook.Kind
-	secrets  sealedSecrets
+	secrets  []sealedSecret
 }
 
 //go:embed take_trial.sql
 var takeTrialSQL string
 
-const finishTrialSQL = "update webhook.test set done_at = now(), status = $2, error = $3, answer = $4, ms = $5 where id = $1"
+const finishTrialSQL = "update webhook.test set outcome = $2 where id = $1"
 
-// try runs the tests that operators ask for.
-func (s *Sender) try(ctx context.Context) error {
-	for {
-		t, err := s.takeTrial(ctx)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		s.trials.Go(func() { s.runTrial(ctx, t) })
+// try takes a test that an operator asks for, and runs it in the background.
+func (s *Sender) try(ctx context.Context) (more bool, err error) {
+	var t trial
+	err = s.config.Database.QueryRow(ctx, takeTrialSQL).Scan(&t.id, &t.endpoint, &t.url, &t.kind, &t.secrets)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return false, nil
+	case err != nil:
+		return false, err
 	}
-}
-
-func (s *Sender) takeTrial(ctx context.Context) (t trial, err error) {
-	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
-	defer cancel()
-	err = s.config.Database.QueryRow(ctx, takeTrialSQL).
-		Scan(&t.id, &t.endpoint, &t.url, &t.kind, &t.secrets.ids, &t.secrets.sealed, &t.secrets.keys)
-	return t, err
+	s.trials.Go(func() { s.runTrial(context.WithoutCancel(ctx), t) })
+	return true, nil
 }
 
 // runTrial sends a test and stores its outcome. It counts for nothing else.
 func (s *Sender) runTrial(ctx context.Context, t trial) {
 	began := time.Now()
 	answer := egress.Answer{}
-	secrets, err := t.secrets.open(s.config.Vault, t.endpoint)
+	secrets, err := openSecrets(s.config.Vault, t.endpoint, t.secrets)
 	if err != nil {
 		answer.Err = fmt.Errorf("sender: %w", err)
 	} else if connection, err := s.config.Client.Connect(t.url, 1); err != nil {
@@ -65,11 +57,9 @@ func (s *Sender) runTrial(ctx context.Context, t trial) {
 		connection.Close()
 	}
 
-	status, reason, excerpt := answerColumns(answer)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
+	ctx, cancel := context.WithTimeout(ctx, recordWithin)
 	defer cancel()
-	_, err = s.config.Database.Exec(ctx, finishTrialSQL, t.id, status, reason, excerpt, time.Since(began).Milliseconds())
-	if err != nil {
+	if _, err = s.config.Database.Exec(ctx, finishTrialSQL, t.id, attempt(answer, began, time.Now())); err != nil {
 		s.config.Log.Error().Err(err).Stringer("test", t.id).Msg("storing the outcome of a webhook test failed")
 	}
 }

@@ -31,56 +31,45 @@ const (
 	dropBeforeSQL = "select webhook.drop_before($1::date)"
 )
 
-// maintainDays creates the tables of days ahead and drops what is older than the history.
-func (s *Sender) maintainDays(ctx context.Context) error {
+// maintainDays creates the tables of days ahead, and removes what is older than the history: waiting deliveries are
+// skipped, and finished ones and notices are dropped.
+func (s *Sender) maintainDays(ctx context.Context) (more bool, err error) {
 	now := time.Now().UTC()
 	for days := range 3 {
 		if err := s.openDay(ctx, now.AddDate(0, 0, days)); err != nil {
-			return err
+			return false, err
 		}
 	}
 
-	// What is older than the history: waiting deliveries are skipped, and finished ones, notices and attempts are dropped.
 	first := now.AddDate(0, 0, -s.config.Days).Truncate(24 * time.Hour)
-	if err := s.expire(ctx, first); err != nil {
-		return err
+	var expired int
+	if err := s.config.Database.QueryRow(ctx, expireSQL, first, expireSlice).Scan(&expired); err != nil {
+		return false, fmt.Errorf("skip deliveries that waited too long: %w", err)
 	}
-	for dropped := true; dropped; {
-		var err error
-		if dropped, err = query[bool](ctx, s, dropBeforeSQL, first); err != nil {
-			return fmt.Errorf("drop webhook days: %w", err)
-		}
+	s.metrics.skipped.WithLabelValues(reasonExpired).Add(float64(expired))
+	s.metrics.deliveries.WithLabelValues("skipped").Add(float64(expired))
+
+	var dropped bool
+	if err := s.config.Database.QueryRow(ctx, dropBeforeSQL, first).Scan(&dropped); err != nil {
+		return false, fmt.Errorf("drop webhook days: %w", err)
 	}
-	if _, err := query[int64](ctx, s, deleteOldSQL, first); err != nil {
-		return fmt.Errorf("delete removed webhook endpoints and tests: %w", err)
+	if _, err := s.config.Database.Exec(ctx, deleteOldSQL, first); err != nil {
+		return false, fmt.Errorf("delete removed webhook endpoints and tests: %w", err)
 	}
-	return nil
+	return dropped || expired == expireSlice, nil
 }
 
 // openDay creates the tables of a day, each in a transaction.
 func (s *Sender) openDay(ctx context.Context, day time.Time) error {
-	for _, kind := range []string{"notice", "finished", "attempt"} {
-		open, err := query[bool](ctx, s, openDaySQL, kind, day)
-		if err != nil {
+	for _, kind := range []string{"notice", "finished"} {
+		var open bool
+		if err := s.config.Database.QueryRow(ctx, openDaySQL, kind, day).Scan(&open); err != nil {
 			return fmt.Errorf("open webhook day: %w", err)
 		}
 		if !open {
 			s.config.Log.Warn().Str("table", kind).Str("day", day.Format(time.DateOnly)).
 				Msg("no table for a webhook day: its rows are in the default partition")
 		}
-	}
-	return nil
-}
-
-// expire skips what has waited for longer than the history is stored.
-func (s *Sender) expire(ctx context.Context, before time.Time) error {
-	for n := int64(expireSlice); n == expireSlice; {
-		var err error
-		if n, err = query[int64](ctx, s, expireSQL, before, expireSlice); err != nil {
-			return fmt.Errorf("skip deliveries that waited too long: %w", err)
-		}
-		s.metrics.skipped.WithLabelValues(reasonExpired).Add(float64(n))
-		s.metrics.deliveries.WithLabelValues("skipped").Add(float64(n))
 	}
 	return nil
 }
@@ -176,13 +165,11 @@ func (m *metrics) setEndpoints(endpoints map[uuid.UUID]*endpoint) {
 var gaugesSQL string
 
 // measure counts the tables.
-func (s *Sender) measure(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
-	defer cancel()
+func (s *Sender) measure(ctx context.Context) (more bool, err error) {
 	var waiting, gaveUp, adding, active, paused, stopped int64
 	var oldest float64
 	if err := s.config.Database.QueryRow(ctx, gaugesSQL).Scan(&waiting, &gaveUp, &oldest, &adding, &active, &paused, &stopped); err != nil {
-		return err
+		return false, err
 	}
 	s.metrics.waiting.Set(float64(waiting))
 	s.metrics.dead.Set(float64(gaveUp))
@@ -191,22 +178,19 @@ func (s *Sender) measure(ctx context.Context) error {
 		s.metrics.endpoints.WithLabelValues(state).Set(float64(n))
 	}
 
-	since, err := newFanOut(s.config.Database, nil).heldSince(ctx)
+	since, err := s.heldSince(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	held := 0.0
 	if since != nil {
 		held = time.Since(*since).Seconds()
 	}
 	s.metrics.held.Set(held)
-	return nil
+	return false, nil
 }
 
 // judgeAll disables endpoints without a success for too long, also those to which nothing is sent any more.
-func (s *Sender) judgeAll(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
-	defer cancel()
-	rows, _ := s.config.Database.Query(ctx, judgeSQL, nil, nil, s.config.Schedule.GiveUp, minFailures)
-	return s.logDisabled(rows)
+func (s *Sender) judgeAll(ctx context.Context) (more bool, err error) {
+	return false, s.judge(ctx, s.config.Database, nil, nil)
 }
