@@ -1,5 +1,9 @@
 // Package limit meters requests exactly, across all readers.
 //
+// readapi's admit asks [Limiter.Take] for permits, and answers 429 if it refuses. Take refuses by counters in memory,
+// or waits until lineage.next has decided and the server has stored the counters (take.go). The arithmetic is
+// counters.take (counters.go).
+//
 // # State
 //
 // A lineage of keys has 64 counters of one second each: the 61 seconds that 60 seconds can touch, and three because
