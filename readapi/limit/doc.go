@@ -1,8 +1,8 @@
 // Package limit meters requests exactly, across all readers.
 //
-// A 429 is decided in three files. readapi's admit (admit.go) asks [Limiter.Take] for permits (take.go). Take refuses by
-// the counters in memory, or waits until Limiter.next has decided and the server has stored the counters. Counters say
-// what is full (counters.go).
+// A 429 is decided in three files. readapi's admit (admit.go) asks [Limiter.Take] for permits (take.go). Take refuses
+// by the counters in memory, or waits until Limiter.next has decided and the server has stored the counters. Counters
+// say what is full (counters.go).
 //
 // # State
 //

@@ -128,6 +128,9 @@ func (m *machine) take(t *rapid.T, r *machineReader, others ...*machineReader) {
 			list = append(list, w)
 		}
 	}
+	if len(list) == 3 { // the first client has gone
+		list[0].gone, list = true, list[1:]
+	}
 
 	lost, meanwhile := 0, func() {}
 	if requests == 1 && len(others) > 0 {
@@ -160,6 +163,9 @@ func (m *machine) take(t *rapid.T, r *machineReader, others ...*machineReader) {
 		err := send()
 		if err == nil {
 			for _, w := range k.deciding {
+				if w.gone {
+					t.Fatal("a permit was taken for a client that has gone")
+				}
 				if w.decision.Allowed {
 					m.add(t, r, w, made)
 					added[w] = true
