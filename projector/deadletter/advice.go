@@ -13,6 +13,7 @@ func Advice(l DeadLetter) string {
 		return "The event belongs to a deleted call. There is nothing to do."
 	case Dropped:
 		return "The dead letter was dropped and its data deleted. The publisher can publish the entity again."
+	default: // the reason says what to do
 	}
 
 	table := adviceForEvents()

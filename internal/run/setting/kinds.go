@@ -89,19 +89,19 @@ func matching(pattern, detail string) parser {
 func within[T cmp.Ordered](noun string, parse func(text string) (T, error)) parser {
 	return func(text string, flag *kong.Value) (any, error) {
 		value, err := parse(text)
-		least, unboundedBelow := parse(flag.Tag.Get("min"))
-		most, unboundedAbove := parse(flag.Tag.Get("max"))
-		if err == nil && (unboundedBelow != nil || value >= least) && (unboundedAbove != nil || value <= most) {
+		detail, inside := "is not a "+noun, err == nil
+		if least, unbounded := parse(flag.Tag.Get("min")); unbounded == nil {
+			detail += " from " + flag.Tag.Get("min")
+			inside = inside && value >= least
+		}
+		if most, unbounded := parse(flag.Tag.Get("max")); unbounded == nil {
+			detail += " to " + flag.Tag.Get("max")
+			inside = inside && value <= most
+		}
+		if inside {
 			return value, nil
 		}
 
-		detail := "is not a " + noun
-		if unboundedBelow == nil {
-			detail += " from " + flag.Tag.Get("min")
-		}
-		if unboundedAbove == nil {
-			detail += " to " + flag.Tag.Get("max")
-		}
 		example := cmp.Or(flag.Tag.Get("example"), flag.Tag.Default, flag.Tag.PlaceHolder)
 		return nil, fmt.Errorf("%s: write for example %s", detail, example)
 	}
