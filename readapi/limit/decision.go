@@ -16,7 +16,7 @@ type Decision struct {
 
 	outcome outcome
 	buckets []bucket
-	quotas  []quota // of the buckets; none if NATS did not decide
+	quotas  []quota // of the buckets; none if they are not known
 }
 
 // RateLimitPolicy returns the value of the RateLimit-Policy header: the budgets that the request is counted in, such as
