@@ -84,7 +84,8 @@ func backupLines(b writtenBackup) []string {
 	for _, name := range b.Removed {
 		lines = append(lines, "Removed the older backup "+name+".")
 	}
-	return append(lines, "The backup contains no secrets. Keep the peppers, the cursor key and the webhook key elsewhere: no API key works without its pepper.")
+	return append(lines, "The backup contains no secrets. Keep the peppers, "+
+		"the cursor key and the webhook key elsewhere: no API key works without its pepper.")
 }
 
 // backupServers are the servers of a backup or a restore, and where its progress is shown.
@@ -124,7 +125,8 @@ type restoreCommand struct {
 // Run restores a backup.
 func (c *restoreCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.Keys == "" && !c.AcceptRevoked && !c.StreamsOnly {
-		return &run.UsageError{Detail: "--keys or --accept-revoked is missing: without a newer list of keys, keys revoked after the backup work again"}
+		return &run.UsageError{Detail: "--keys or --accept-revoked is missing: without a newer list of keys, " +
+			"keys revoked after the backup work again"}
 	}
 
 	// The list of keys is read before anything is connected to.
@@ -165,11 +167,14 @@ func withRestoreAdvice(err error) error {
 	case schema.HasCode(err, pgerrcode.InsufficientPrivilege):
 		return withOwnerAdvice(err)
 	case errors.Is(err, schema.ErrNotEmpty):
-		return fmt.Errorf("%w\nCreate a new database, run 'callboard migrate' on it, and restore into that one. Nothing was changed", err)
+		return fmt.Errorf("%w\nCreate a new database, run 'callboard migrate' on it, and restore into that one. "+
+			"Nothing was changed", err)
 	case errors.Is(err, schema.ErrOldKeys):
-		return fmt.Errorf("%w\nUse a list that is newer than the backup, or --accept-revoked. The database was not changed", err)
+		return fmt.Errorf("%w\nUse a list that is newer than the backup, or --accept-revoked. "+
+			"The database was not changed", err)
 	case errors.Is(err, errOtherStream):
-		return fmt.Errorf("%w\nStop the programs and publishers. If the stream's messages are not needed, delete it with 'nats stream rm', and restore again. Nothing was changed", err)
+		return fmt.Errorf("%w\nStop the programs and publishers. If the stream's messages are not needed, "+
+			"delete it with 'nats stream rm', and restore again. Nothing was changed", err)
 	}
 	return err
 }
@@ -178,7 +183,8 @@ func (c *restoreCommand) lines(r restoredBackup) []string {
 	lines := []string{"Backup of " + instant(r.Manifest.Created) + " by callboard " + r.Manifest.Release + ".", ""}
 	lines = append(lines, list(r.Streams, "No streams.", "name", "restored", "lastSequence")...)
 	if c.StreamsOnly {
-		return append(lines, "", "The database was left as it is. Next: run 'callboard rebuild' where 'callboard status' shows a stopped partition.")
+		return append(lines, "", "The database was left as it is. Next: "+
+			"run 'callboard rebuild' where 'callboard status' shows a stopped partition.")
 	}
 	lines = append(append(lines, ""), list(r.Tables, "No tables.", "name", "rows")...)
 
@@ -188,7 +194,8 @@ func (c *restoreCommand) lines(r restoredBackup) []string {
 	lines = append(lines, "", "Keys that were issued after the backup. They do not work: issue others.")
 	lines = append(lines, list(r.KeysMissing, "None.", "id", "name")...)
 	if c.AcceptRevoked {
-		lines = append(lines, fmt.Sprintf("Keys that were revoked after %s work again, except for those above: revoke them before you start a reader.",
+		lines = append(lines, fmt.Sprintf("Keys that were revoked after %s work again, except for those above: "+
+			"revoke them before you start a reader.",
 			instant(r.Manifest.Created)))
 	}
 	return append(lines, "", "The projection is empty. Next: run 'callboard rebuild', then start projectors and readers.")

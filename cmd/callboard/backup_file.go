@@ -71,7 +71,8 @@ func (m backupManifest) check(ctx context.Context, dir string, display *progress
 			return err
 		}
 		if size != f.Bytes || hex.EncodeToString(digest.Sum(nil)) != f.SHA256 {
-			return fmt.Errorf("%s is damaged: its size or digest differs from the manifest's\nUse another copy of the backup", filepath.Join(dir, f.Name))
+			return fmt.Errorf("%s is damaged: its size or digest differs from the manifest's\n"+
+				"Use another copy of the backup", filepath.Join(dir, f.Name))
 		}
 	}
 	return nil

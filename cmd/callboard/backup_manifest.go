@@ -97,7 +97,8 @@ func readManifest(dir string) (m backupManifest, err error) {
 		return m, fmt.Errorf("%s: %w", manifestName, err)
 	}
 	if m.Format != backupFormat {
-		return m, fmt.Errorf("the backup has format %d, this release reads %d\nUse callboard %s, which wrote it", m.Format, backupFormat, m.Release)
+		return m, fmt.Errorf("the backup has format %d, this release reads %d\n"+
+			"Use callboard %s, which wrote it", m.Format, backupFormat, m.Release)
 	}
 	for _, f := range m.files() {
 		if f.Name != filepath.Base(f.Name) || strings.HasPrefix(f.Name, ".") {

@@ -71,7 +71,8 @@ func (c restore) check(ctx context.Context, m backupManifest) ([]restoredStream,
 	if !c.StreamsOnly {
 		if m.Schema != schema.Version() {
 			return nil, fmt.Errorf("the backup has schema version %d, this release has %d\n"+
-				"Restore it with callboard %s and a database that this release has migrated. Then upgrade", m.Schema, schema.Version(), m.Release)
+				"Restore it with callboard %s and a database that this release has migrated. Then upgrade",
+				m.Schema, schema.Version(), m.Release)
 		}
 		load, err := schema.NewLoad(ctx, c.conn)
 		if err != nil {
@@ -121,7 +122,8 @@ func (c restore) checkStream(ctx context.Context, s backupStream) (restoredStrea
 	m, err := running.GetMsg(ctx, s.Last)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && !m.Time.Equal(s.LastAt):
-		return found, fmt.Errorf("%w: %s ends at %d and has another message %d, or none", errOtherStream, s.Name, found.Last, s.Last)
+		return found, fmt.Errorf("%w: %s ends at %d and has another message %d, or none",
+			errOtherStream, s.Name, found.Last, s.Last)
 	case err != nil:
 		return found, fmt.Errorf("stream %s: message %d: %w", s.Name, s.Last, err)
 	}
@@ -156,7 +158,8 @@ func (c restore) restoreStream(ctx context.Context, s backupStream) (last uint64
 	}
 	now := restored.CachedInfo().State
 	if now.LastSeq != s.Last || now.Msgs != s.Messages && s.Name != events.AuditStream {
-		return 0, fmt.Errorf("stream %s: %d messages up to %d were restored, want %d up to %d", s.Name, now.Msgs, now.LastSeq, s.Messages, s.Last)
+		return 0, fmt.Errorf("stream %s: %d messages up to %d were restored, want %d up to %d",
+			s.Name, now.Msgs, now.LastSeq, s.Messages, s.Last)
 	}
 	return now.LastSeq, nil
 }

@@ -39,7 +39,9 @@ const (
 // write writes a backup. The tables are copied before the streams, so the stream has every event that a row is
 // about. Until it is complete the folder's name ends in .partial.
 func (c backup) write(ctx context.Context) (writtenBackup, error) {
-	m := backupManifest{Format: backupFormat, Release: run.ReadBuild().Version, Created: time.Now().UTC(), Schema: schema.Version()}
+	m := backupManifest{
+		Format: backupFormat, Release: run.ReadBuild().Version, Created: time.Now().UTC(), Schema: schema.Version(),
+	}
 	name := m.Created.Format(nameLayout)
 	path := filepath.Join(c.Dir, name)
 	partial := path + partialSuffix

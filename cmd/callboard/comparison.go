@@ -87,7 +87,8 @@ func unreadableLines(messages []rebuild.UnreadableMessage) []string {
 	if len(messages) == 0 {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("WARNING: messages that were applied before and can't be read now: %d. The new rows lack their changes.", len(messages))}
+	lines := []string{fmt.Sprintf("WARNING: messages that were applied before and can't be read now: %d. "+
+		"The new rows lack their changes.", len(messages))}
 	for _, m := range messages[:min(len(messages), shownMessages)] {
 		lines = append(lines, fmt.Sprintf("  message %d (%s): %s", m.Sequence, printable(m.Subject), printable(m.Reason)))
 	}

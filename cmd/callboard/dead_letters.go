@@ -33,7 +33,8 @@ func withDeadLetterAdvice(err error) error {
 	case errors.As(err, &unknown):
 		return fmt.Errorf("%w\nRun 'callboard dead-letters list --all' to list all dead letters", err)
 	case errors.As(err, &notRetryable):
-		return fmt.Errorf("%w\nRun 'callboard dead-letters show %[2]d' to see its data, or 'callboard dead-letters drop %[2]d' to resolve it",
+		return fmt.Errorf("%w\nRun 'callboard dead-letters show %[2]d' to see its data, "+
+			"or 'callboard dead-letters drop %[2]d' to resolve it",
 			err, notRetryable.ID)
 	}
 	return withPublishAdvice(err)
@@ -44,11 +45,14 @@ func withPublishAdvice(err error) error {
 	var refusal *jetstream.APIError
 	switch {
 	case errors.Is(err, nats.ErrPermissionViolation):
-		return fmt.Errorf("%w\nThe user of CALLBOARD_NATS_URL must be allowed to publish to phones.*.*, as in deploy/nats.conf", err)
+		return fmt.Errorf("%w\nThe user of CALLBOARD_NATS_URL must be allowed to publish to phones.*.*, "+
+			"as in deploy/nats.conf", err)
 	case errors.As(err, &refusal):
-		return fmt.Errorf("%w\nThe stream refused the message. If it is full or read-only, change that first; see 'callboard stream check'", err)
+		return fmt.Errorf("%w\nThe stream refused the message. If it is full or read-only, change that first; "+
+			"see 'callboard stream check'", err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w\nNATS did not acknowledge the message. Run the command again: a retry that the stream has already does no harm", err)
+		return fmt.Errorf("%w\nNATS did not acknowledge the message. Run the command again: "+
+			"a retry that the stream has already does no harm", err)
 	}
 	return err
 }
@@ -128,11 +132,13 @@ func (c *deadLettersRetryCommand) Run(ctx context.Context, streams run.Streams) 
 		return &run.UsageError{Detail: "name the dead letters by ID, or use --all"}
 	}
 	return interrupted(ctx, withServers(ctx, c.NATS, c.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
-		return c.retry(ctx, streams, status.Source{JetStream: js, Stream: c.Stream.Name, Pool: pool})
+		return c.publishAndWait(ctx, streams, status.Source{JetStream: js, Stream: c.Stream.Name, Pool: pool})
 	}))
 }
 
-func (c *deadLettersRetryCommand) retry(ctx context.Context, streams run.Streams, source status.Source) error {
+func (c *deadLettersRetryCommand) publishAndWait(
+	ctx context.Context, streams run.Streams, source status.Source,
+) error {
 	display := newProgress(streams.Err)
 	defer display.Close()
 	retrier := deadletter.Retrier{
@@ -163,7 +169,8 @@ func (c *deadLettersRetryCommand) retry(ctx context.Context, streams run.Streams
 	if err := c.print(streams.Out, done, resultLines(all, done.NotRetryable)...); err != nil {
 		return err
 	}
-	if len(retries.TooLarge) > 0 || slices.ContainsFunc(results, func(r deadletter.Result) bool { return !r.State.Resolved() }) {
+	open := slices.ContainsFunc(results, func(r deadletter.Result) bool { return !r.State.Resolved() })
+	if open || len(retries.TooLarge) > 0 {
 		return run.ErrFailed
 	}
 	return nil

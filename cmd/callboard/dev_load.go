@@ -44,7 +44,8 @@ func (i *devInstance) load(ctx context.Context) error {
 	return poll(ctx, func() (done bool, err error) {
 		reached, err := status.MinPosition(ctx, pool, info)
 		if errors.Is(err, status.ErrOtherStream) {
-			return false, fmt.Errorf("%w\nStart with --fresh, or empty the tables with 'callboard migrate --renew-projection'", err)
+			return false, fmt.Errorf("%w\nStart with --fresh, "+
+				"or empty the tables with 'callboard migrate --renew-projection'", err)
 		}
 		i.display.Show("applying", "events", int64(min(reached, target)), int64(target))
 		return reached >= target, err

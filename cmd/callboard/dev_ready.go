@@ -101,11 +101,13 @@ func (i *devInstance) publishReady(ready devReady) error {
 func (i *devInstance) instructions(ready devReady) string {
 	var b strings.Builder
 	line := func(format string, values ...any) { fmt.Fprintf(&b, format+"\n", values...) }
+
 	line("\ncallboard is ready.\n")
 	line("  API        %s", ready.BaseURL)
 	line("  docs       %s/docs", strings.TrimSuffix(ready.BaseURL, "/v1"))
 	if ready.APIKey != nil {
-		line("  key        %s   (all scopes on %s; valid until the next start)", *ready.APIKey, i.company.Organizations()[0].Name)
+		line("  key        %s   (all scopes on %s; valid until the next start)",
+			*ready.APIKey, i.company.Organizations()[0].Name)
 	}
 	line("  data       %s   (with the log)", i.dir.root)
 	line("  reader     %s/readyz, /metrics", ready.ReadAPIAdminURL)
@@ -120,12 +122,15 @@ func (i *devInstance) instructions(ready devReady) string {
 	if len(ready.examples) > 0 {
 		line("")
 	}
+
 	line("To use other commands with this instance, run this in their shell:\n")
 	line("  . '%s'\n", quoted(i.dir.path("env")))
 	if i.company != nil {
 		line("To see webhooks, run these in two such shells:\n")
-		line("  %s webhooks listen --listen %s --certificate '%s'", commandName(), listenAddress, quoted(i.dir.path(listenCertificate)))
-		line("  %s webhooks add https://%s/ --name first --kinds all --organization %s\n", commandName(), listenAddress, i.company.Organizations()[0].ID)
+		line("  %s webhooks listen --listen %s --certificate '%s'",
+			commandName(), listenAddress, quoted(i.dir.path(listenCertificate)))
+		line("  %s webhooks add https://%s/ --name first --kinds all --organization %s\n",
+			commandName(), listenAddress, i.company.Organizations()[0].ID)
 	}
 	if i.Sample == liveSample {
 		line("New calls arrive while it runs.")

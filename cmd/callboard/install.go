@@ -65,7 +65,8 @@ func (c *migrateCommand) Run(ctx context.Context, streams run.Streams) error {
 func (c *migrateCommand) migrate(ctx context.Context, passwords schema.Passwords) (done migrateResult, err error) {
 	url := c.Postgres.URL.Reveal()
 	steps, err := schema.Migrate(ctx, url)
-	done = migrateResult{Migrated: true, Rebuild: errors.Is(err, schema.ErrProjectionChanged), SuperuserSteps: append([]string{}, steps...)}
+	changed := errors.Is(err, schema.ErrProjectionChanged)
+	done = migrateResult{Migrated: true, Rebuild: changed, SuperuserSteps: append([]string{}, steps...)}
 	if err != nil && !done.Rebuild {
 		return done, err
 	}

@@ -186,7 +186,8 @@ func (c *keysRollCommand) Run(ctx context.Context, streams run.Streams) error {
 		recorded := recordEnd(ctx, c.NATS, keyRegistry(pool), rolled.Old)
 		if recorded != nil {
 			recorded = fmt.Errorf("the key is rolled in the database, but that is not recorded in stream %s: %w\n"+
-				"A failover of PostgreSQL can make the old key live longer again: run 'callboard keys revoke %s' once the new key is in use",
+				"A failover of PostgreSQL can make the old key live longer again: "+
+				"run 'callboard keys revoke %s' once the new key is in use",
 				events.KeyStream, interrupted(ctx, recorded), rolled.Old.ID)
 		}
 		return errors.Join(c.printSecret(streams.Out, key, key.lines(), lostKey(key.ID)+"\n"+key.oldKey()), recorded)
@@ -209,7 +210,8 @@ func (c *keysRevokeCommand) Run(ctx context.Context, streams run.Streams) error 
 		}
 		if err := recordEnd(ctx, c.NATS, keyRegistry(pool), key.Record); err != nil {
 			return fmt.Errorf("the key is revoked in the database, but that is not recorded in stream %s: %w\n"+
-				"Run the command again. Until then the key can work again after a failover of PostgreSQL", events.KeyStream, interrupted(ctx, err))
+				"Run the command again. Until then the key can work again after a failover of PostgreSQL",
+				events.KeyStream, interrupted(ctx, err))
 		}
 		return c.print(streams.Out, key, revokedLines(key)...)
 	})

@@ -62,13 +62,15 @@ func (o output) printSecret(w io.Writer, v any, lines []string, repair string) e
 // lostKey tells how to replace a key whose secret is lost. A roll is right even where an earlier key of its lineage has
 // ended.
 func lostKey(id uuid.UUID) string {
-	return fmt.Sprintf("Key %[1]s is active, and nobody knows it. Run 'callboard keys roll %[1]s --overlap 0s' to replace it", id)
+	return fmt.Sprintf("Key %[1]s is active, and nobody knows it. "+
+		"Run 'callboard keys roll %[1]s --overlap 0s' to replace it", id)
 }
 
 // lostSecret tells how to replace the lost secret of an endpoint. The overlap keeps the earlier secret as long as it is
 // valid.
 func lostSecret(endpoint uuid.UUID) string {
-	return fmt.Sprintf("Requests to endpoint %[1]s are signed with it, and nobody knows it. Run 'callboard webhooks rotate %[1]s' to replace it", endpoint)
+	return fmt.Sprintf("Requests to endpoint %[1]s are signed with it, and nobody knows it. "+
+		"Run 'callboard webhooks rotate %[1]s' to replace it", endpoint)
 }
 
 // asText ends each line.

@@ -152,6 +152,7 @@ func (p *progress) line() string {
 		}
 		text += fmt.Sprintf(": %d of %d %s (%d%%)", t.count, t.total, t.unit, percent) + t.rate()
 	}
+
 	if p.note != "" {
 		text += "; " + p.note
 	}

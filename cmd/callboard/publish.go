@@ -48,7 +48,8 @@ func (c *publishCommand) Run(ctx context.Context, streams run.Streams) error {
 				return err
 			}
 		}
-		return errors.Join(err, c.print(streams.Out, map[string]int{"published": p.done}, fmt.Sprintf("Events published: %d.", p.done)))
+		line := fmt.Sprintf("Events published: %d.", p.done)
+		return errors.Join(err, c.print(streams.Out, map[string]int{"published": p.done}, line))
 	})
 }
 
@@ -150,7 +151,9 @@ func (c *simulateCommand) Run(ctx context.Context, streams run.Streams) error {
 	})
 }
 
-func (c *simulateCommand) publish(ctx context.Context, publisher *events.Publisher, w io.Writer) (sample.Counts, error) {
+func (c *simulateCommand) publish(
+	ctx context.Context, publisher *events.Publisher, w io.Writer,
+) (sample.Counts, error) {
 	company := sample.New(sample.Config{Seed: c.Seed, Systems: c.Systems, Calls: c.Calls})
 	display := newProgress(w)
 	defer display.Close()

@@ -113,8 +113,9 @@ func (c *rebuildCommand) rebuild(ctx context.Context, streams run.Streams, s ses
 		if errors.Is(err, errInterrupted) {
 			err = errInterrupted // without the note about the earlier rows
 		}
-		last := strings.Join(append([]string{"The next rebuild drops them"}, withoutNoticesLines(done.WithoutNotices)...), "\n")
-		return fmt.Errorf("generation %d is live, but older ones were not dropped: %w\n%s", done.Generation, err, last)
+		last := append([]string{"The next rebuild drops them"}, withoutNoticesLines(done.WithoutNotices)...)
+		return fmt.Errorf("generation %d is live, but older ones were not dropped: %w\n%s",
+			done.Generation, err, strings.Join(last, "\n"))
 	}
 	if err != nil {
 		return err
@@ -139,8 +140,8 @@ func (r rebuildResult) lines() []string {
 	lines = append(lines, changedSystemLines(r.Comparison)...)
 
 	if r.NewHistory {
-		lines = append(lines, "It was built from another stream than the one before, so every row has a new updatedAt, and nothing was compared: "+
-			"clients that walk by updatedAt read all rows once more.")
+		lines = append(lines, "It was built from another stream than the one before, so every row has a new updatedAt, "+
+			"and nothing was compared: clients that walk by updatedAt read all rows once more.")
 	}
 	if r.PreviousKept {
 		lines = append(lines, fmt.Sprintf("Generation %d is kept for 'callboard rollback'.", r.Replaced))
@@ -149,9 +150,10 @@ func (r rebuildResult) lines() []string {
 }
 
 func (r rebuildResult) line() string {
-	return fmt.Sprintf("Generation %d is live: %d messages in %.1fs (load %.1fs, index %.1fs, compare %.1fs), %.0f messages/s; "+
-		"writes paused for %s (snapshot) and %s (switch).", r.Generation, r.Messages, r.Seconds, r.Load, r.Index, r.Compare,
-		r.MessagesPerSecond, milliseconds(r.SnapshotPause), milliseconds(r.WritePause))
+	return fmt.Sprintf("Generation %d is live: %d messages in %.1fs (load %.1fs, index %.1fs, compare %.1fs), "+
+		"%.0f messages/s; writes paused for %s (snapshot) and %s (switch).",
+		r.Generation, r.Messages, r.Seconds, r.Load, r.Index, r.Compare, r.MessagesPerSecond,
+		milliseconds(r.SnapshotPause), milliseconds(r.WritePause))
 }
 
 // withoutNoticesLines say of how many partitions webhooks do not announce some messages.
@@ -159,8 +161,8 @@ func withoutNoticesLines(partitions int) []string {
 	if partitions == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("Partitions of which only this generation has applied some messages: %d. No webhook announces these messages; "+
-		"receivers find their changes in report windows.", partitions)}
+	return []string{fmt.Sprintf("Partitions of which only this generation has applied some messages: %d. "+
+		"No webhook announces these messages; receivers find their changes in report windows.", partitions)}
 }
 
 func milliseconds(s rebuild.Seconds) string { return fmt.Sprintf("%.0f ms", float64(s)*1000) }
@@ -189,6 +191,7 @@ func (c *rollbackCommand) Run(ctx context.Context, streams run.Streams) error {
 	line := fmt.Sprintf("Generation %d is live again; writes paused for %s. "+
 		"Generation %d is the previous one now: run 'callboard rollback' to switch back to it.",
 		done.Generation, milliseconds(done.WritePause), done.Replaced)
-	lines := slices.Concat(unreadableLines(done.Comparison.Unreadable), []string{line}, withoutNoticesLines(done.WithoutNotices))
+	unreadable := unreadableLines(done.Comparison.Unreadable)
+	lines := slices.Concat(unreadable, []string{line}, withoutNoticesLines(done.WithoutNotices))
 	return c.print(streams.Out, done, lines...)
 }

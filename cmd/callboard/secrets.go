@@ -272,7 +272,8 @@ cluster {
 func (c *secretsCreateCommand) natsCluster(password string) string {
 	var routes strings.Builder
 	for _, server := range c.natsServers() {
-		route := url.URL{Scheme: "nats", User: url.UserPassword("route", password), Host: net.JoinHostPort(server.Hostname(), routePort)}
+		host := net.JoinHostPort(server.Hostname(), routePort)
+		route := url.URL{Scheme: "nats", User: url.UserPassword("route", password), Host: host}
 		fmt.Fprintf(&routes, "    %q\n", route.String())
 	}
 	return fmt.Sprintf(natsClusterText, routePort, password, routes.String())

@@ -32,7 +32,8 @@ func (f *secretsFolder) has(name string) bool {
 func (f *secretsFolder) checkSources(wanted secretFile) error {
 	for _, source := range wanted.sources {
 		if f.has(wanted.name) && !f.has(source) {
-			return fmt.Errorf("%s is missing, but %s, which has its password, is not: restore the first, or delete the second", source, wanted.name)
+			return fmt.Errorf("%s is missing, but %s, which has its password, is not: restore the first, "+
+				"or delete the second", source, wanted.name)
 		}
 	}
 	return nil

@@ -36,7 +36,8 @@ func withDatabase(ctx context.Context, s setting.Postgres, work func(*pgxpool.Po
 	if err := pool.Ping(pingCtx); err != nil {
 		return interrupted(ctx, connectError(err))
 	}
-	return withDatabaseAdvice(interrupted(ctx, work(pool)), "CALLBOARD_POSTGRES_URL must name a user with the rights of callboard_operator")
+	return withDatabaseAdvice(interrupted(ctx, work(pool)), "CALLBOARD_POSTGRES_URL must name a user with the "+
+		"rights of callboard_operator")
 }
 
 // errInterrupted is the error of a command that was asked to stop.
@@ -45,7 +46,8 @@ var errInterrupted = errors.New("interrupted")
 // interrupted replaces an error that the end of ctx has caused by errInterrupted. It keeps an error that was printed,
 // or that [outlastsInterruption]. A command that has committed something wraps errInterrupted and says what.
 func interrupted(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil || errors.Is(err, errInterrupted) || errors.Is(err, run.ErrFailed) || outlastsInterruption(err) {
+	if err == nil || ctx.Err() == nil || errors.Is(err, errInterrupted) || errors.Is(err, run.ErrFailed) ||
+		outlastsInterruption(err) {
 		return err
 	}
 	return errInterrupted
@@ -65,7 +67,8 @@ func connectError(err error) error {
 // withDatabaseAdvice adds what to do to an error of the database. The first line of a permission error is rights.
 func withDatabaseAdvice(err error, rights string) error {
 	switch {
-	case schema.HasCode(err, pgerrcode.InvalidSchemaName, pgerrcode.UndefinedTable, pgerrcode.UndefinedColumn, pgerrcode.UndefinedFunction):
+	case schema.HasCode(err, pgerrcode.InvalidSchemaName, pgerrcode.UndefinedTable, pgerrcode.UndefinedColumn,
+		pgerrcode.UndefinedFunction):
 		return fmt.Errorf("%w\nThe schema is missing or of another release: run 'callboard migrate'", err)
 	case schema.HasCode(err, pgerrcode.InsufficientPrivilege):
 		return fmt.Errorf("%s\n%w", rights, err)
@@ -76,7 +79,8 @@ func withDatabaseAdvice(err error, rights string) error {
 // withOwnerAdvice adds to a permission error that only the schemas' owner may do this. The error is not wrapped, so
 // that withDatabaseAdvice does not add the rights that other commands need.
 func withOwnerAdvice(err error) error {
-	return errors.New("this command must run as the schemas' owner: set CALLBOARD_POSTGRES_URL to the user who ran 'callboard migrate'\n" + err.Error())
+	return errors.New("this command must run as the schemas' owner: " +
+		"set CALLBOARD_POSTGRES_URL to the user who ran 'callboard migrate'\n" + err.Error())
 }
 
 // withStream does work on JetStream.
@@ -94,7 +98,10 @@ func withStream(s setting.NATS, work func(jetstream.JetStream) error) error {
 }
 
 // withServers does work on JetStream and on the primary.
-func withServers(ctx context.Context, nats setting.NATS, postgres setting.Postgres, work func(jetstream.JetStream, *pgxpool.Pool) error) error {
+func withServers(
+	ctx context.Context, nats setting.NATS, postgres setting.Postgres,
+	work func(jetstream.JetStream, *pgxpool.Pool) error,
+) error {
 	return withStream(nats, func(js jetstream.JetStream) error {
 		return withDatabase(ctx, postgres, func(pool *pgxpool.Pool) error { return work(js, pool) })
 	})

@@ -59,7 +59,9 @@ func (c *streamCreateCommand) Run(ctx context.Context, streams run.Streams) erro
 const leaderTimeout = time.Minute
 
 // createWithRetries repeats what no leader has answered. It changes nothing that is there, so it may run again.
-func (c *streamCreateCommand) createWithRetries(ctx context.Context, js jetstream.JetStream, out io.Writer) (created createdStreams, err error) {
+func (c *streamCreateCommand) createWithRetries(
+	ctx context.Context, js jetstream.JetStream, out io.Writer,
+) (created createdStreams, err error) {
 	created.Created = []string{}
 	for began := time.Now(); ; projector.Pause(ctx, time.Second) {
 		err = c.create(ctx, js, &created)
@@ -93,7 +95,9 @@ func (c *streamCreateCommand) create(ctx context.Context, js jetstream.JetStream
 }
 
 // ensureStreams creates the streams that are missing, and notes them. The first failure ends it.
-func ensureStreams(ctx context.Context, js jetstream.JetStream, created *createdStreams, configs ...jetstream.StreamConfig) error {
+func ensureStreams(
+	ctx context.Context, js jetstream.JetStream, created *createdStreams, configs ...jetstream.StreamConfig,
+) error {
 	for _, config := range configs {
 		now, err := events.EnsureStream(ctx, js, config)
 		if err != nil {
@@ -130,9 +134,11 @@ func (c *streamCreateCommand) matches(running jetstream.StreamConfig) error {
 		return fmt.Errorf("%w\nChoose another name with --stream", err)
 	case partitions != c.Partitions:
 		return fmt.Errorf("stream %s exists with %d partitions, not %d, and the number can't be changed\n"+
-			"Run the command with --partitions %d, or choose another name with --stream", running.Name, partitions, c.Partitions, partitions)
+			"Run the command with --partitions %d, or choose another name with "+
+			"--stream", running.Name, partitions, c.Partitions, partitions)
 	case running.Replicas != c.Replicas:
-		return fmt.Errorf("stream %s exists with %d replicas, not %d\nRun the command with --replicas %d, or run 'nats stream edit %s --replicas %d'",
+		return fmt.Errorf("stream %s exists with %d replicas, not %d\n"+
+			"Run the command with --replicas %d, or run 'nats stream edit %s --replicas %d'",
 			running.Name, running.Replicas, c.Replicas, running.Replicas, running.Name, c.Replicas)
 	}
 	return nil
@@ -205,10 +211,12 @@ const bucketStream = "OBJ_" + events.TranscriptBucket
 
 // supportStream is a stream beside the stream of events.
 type supportStream struct {
-	name          string
-	title         string // as operators know it
-	missing       string // what follows where it does not exist; empty: readers create it
-	fewerReplicas string // what follows without its server where it has fewer replicas than the stream of events; empty: nothing
+	name    string
+	title   string // as operators know it
+	missing string // what follows where it does not exist; empty: readers create it
+
+	// What follows without its server where it has fewer replicas than the stream of events; empty: nothing.
+	fewerReplicas string
 	faults        func(jetstream.StreamConfig) []string
 }
 
@@ -235,7 +243,8 @@ func supportStreams() []supportStream {
 func bucketFaults(running jetstream.StreamConfig) (unsafe []string) {
 	const name = "bucket " + events.TranscriptBucket
 	if running.MaxAge > 0 {
-		unsafe = append(unsafe, fmt.Sprintf("%s deletes objects after %s, so rebuilds lose large transcripts.", name, running.MaxAge))
+		unsafe = append(unsafe, fmt.Sprintf("%s deletes objects after %s, "+
+			"so rebuilds lose large transcripts.", name, running.MaxAge))
 	}
 	if running.Storage != jetstream.FileStorage {
 		unsafe = append(unsafe, name+" is not stored in files, so a restart loses all large transcripts.")
@@ -251,11 +260,14 @@ func limitFaults(running jetstream.StreamConfig) []string {
 	if err == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("stream %s makes readers refuse reports: %s.", running.Name, strings.TrimSuffix(err.Error(), "."))}
+	return []string{fmt.Sprintf("stream %s makes readers refuse reports: "+
+		"%s.", running.Name, strings.TrimSuffix(err.Error(), "."))}
 }
 
 // check returns what is unsafe. main is the stream of events.
-func (s supportStream) check(ctx context.Context, js jetstream.JetStream, main jetstream.StreamConfig) ([]string, error) {
+func (s supportStream) check(
+	ctx context.Context, js jetstream.JetStream, main jetstream.StreamConfig,
+) ([]string, error) {
 	stream, err := openStream(ctx, js, s.name)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound) && s.missing == "":
@@ -269,7 +281,8 @@ func (s supportStream) check(ctx context.Context, js jetstream.JetStream, main j
 	unsafe := s.faults(running)
 	if s.fewerReplicas != "" && running.Replicas < main.Replicas {
 		unsafe = append(unsafe, fmt.Sprintf("stream %[1]s has %[2]d replicas, %[3]s has %[4]d: without its server, %[5]s. "+
-			"Run 'nats stream edit %[1]s --replicas %[4]d'.", s.name, running.Replicas, main.Name, main.Replicas, s.fewerReplicas))
+			"Run 'nats stream edit %[1]s --replicas %[4]d'.",
+			s.name, running.Replicas, main.Name, main.Replicas, s.fewerReplicas))
 	}
 	return unsafe, nil
 }

@@ -80,7 +80,8 @@ func correction(found rebuild.Comparison) string {
 	ofAccounting := func(d rebuild.Difference) bool { return d.Table == messageCountTable }
 	switch {
 	case len(found.Unreadable) > 0:
-		return "Make these messages readable again, for example by restoring the object of a transcript, and run 'callboard verify' again."
+		return "Make these messages readable again, for example by restoring the object of a transcript, " +
+			"and run 'callboard verify' again."
 	case len(found.MissingColumns) > 0 || slices.ContainsFunc(found.Samples, ofAccounting):
 		return "Run 'callboard rebuild' to correct this."
 	}

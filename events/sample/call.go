@@ -77,6 +77,8 @@ func (c *call) inbound() {
 	kinds := []string{
 		"answered", "second", "transferred", "forwarded", "missed", "abandoned", "voicemail", "busy", "failed",
 	}
+
+	// Who calls outside of the opening hours usually reaches the voicemail.
 	weights := []int{64, 7, 9, 3, 7, 5, 10, 1, 1}
 	if !c.open {
 		weights = []int{4, 0, 0, 6, 25, 12, 55, 1, 1}
@@ -84,6 +86,7 @@ func (c *call) inbound() {
 	if c.maxLegs == 1 {
 		weights[1], weights[2], weights[3] = 0, 0, 0
 	}
+
 	l := c.addInbound()
 	switch kind := kinds[c.weighted(weights...)]; kind {
 	case "answered":

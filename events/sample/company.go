@@ -148,6 +148,7 @@ func (c *Company) Directory() iter.Seq[events.Event] {
 		for _, g := range c.groups {
 			states = append(states, g)
 		}
+
 		for _, state := range states {
 			e := envelope(c.from-day, events.Changed(state))
 			if e.System == uuid.Nil {

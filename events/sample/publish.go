@@ -29,10 +29,13 @@ func Publish(
 		size = min(max(int(rate/10), 1), maxBatch)
 	}
 	batch := make([]events.Event, 0, size)
+
 	publish := func() error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+
+		// A batch is published when its last event is due.
 		if rate > 0 {
 			due := time.Duration(float64(done.Events+len(batch)) / rate * float64(time.Second))
 			select {
@@ -44,6 +47,7 @@ func Publish(
 		if err := publisher.Publish(ctx, batch...); err != nil && !errors.Is(err, events.ErrDuplicate) {
 			return err
 		}
+
 		done.Events += len(batch)
 		for _, e := range batch {
 			if e.Entity == events.EntityCall && e.Version == 1 {
@@ -54,6 +58,7 @@ func Publish(
 		batch = batch[:0]
 		return nil
 	}
+
 	for e := range company.Events() {
 		if batch = append(batch, e); len(batch) == size {
 			if err := publish(); err != nil {

@@ -30,6 +30,7 @@ func publishLeg(q *queue, c *call, l *leg) {
 	if l.voicemail != nil {
 		callID, voicemailID = voicemailID, events.Some(l.voicemail.ID)
 	}
+
 	s := &story{
 		call: c, leg: l, queue: q, now: c.at + publishDelay,
 		transcript: events.Transcript{PhoneSystemID: c.id, CallID: callID, VoicemailID: voicemailID},
@@ -156,6 +157,8 @@ func (s *story) analyze() {
 	s.analysis = events.Analysis{
 		ID: s.uuid(), PhoneSystemID: s.id, CallID: s.ID, CallSid: s.CallSid, CreatedAt: s.now,
 	}
+
+	// It takes a while, and sometimes fails.
 	if s.chance(40) {
 		s.publishAnalysis("processing")
 	}
@@ -164,6 +167,8 @@ func (s *story) analyze() {
 		s.publishAnalysis("failed")
 		return
 	}
+
+	// The scores suit the tone of the topic.
 	a, low, high := &s.analysis, 55, 98
 	if s.about.tone == "bad" {
 		low, high = 25, 85
@@ -177,8 +182,11 @@ func (s *story) analyze() {
 	for range s.weighted(40, 30, 20, 10) {
 		a.CoachingTips = append(a.CoachingTips, pick(s.random, s.lists["tip"]))
 	}
+
 	a.OverallSentiment = s.sentiment(overall)
 	a.EmployeeSentiment, a.CustomerSentiment = s.sentiment(employee), s.sentiment(customer)
+
+	// Usually the voice of the person is known.
 	a.Representative = &events.RepresentativeRole{State: "unknown", Confidence: s.hundredths(5, 45)}
 	switch {
 	case s.chance(3):
@@ -189,6 +197,7 @@ func (s *story) analyze() {
 			Confidence: s.hundredths(70, 99), Source: events.Some("extension"),
 		}
 	}
+
 	s.publishAnalysis(events.AnalysisCompleted)
 	if s.about.outcome != "" && s.chance(70) {
 		s.wait(second)
@@ -240,6 +249,8 @@ func (s *story) edit(recorded bool) {
 		s.voicemail.Listened = true
 		s.publishVoicemail()
 	}
+
+	// They correct what the analysis has found.
 	if s.talk > 0 && s.chance(5) {
 		s.wait(2 * hour)
 		s.setOutcome(pick(s.random, s.topics["inbound"]).outcome, "manual")
@@ -250,6 +261,8 @@ func (s *story) edit(recorded bool) {
 		s.addTag("manual")
 		s.publishCall()
 	}
+
+	// They remove transcripts, voicemails, recordings and, rarely, whole calls.
 	if s.transcript.Status == events.TranscriptCompleted && s.chance(2) {
 		s.wait(10 * hour)
 		s.publishTranscript(pick(s.random, []string{events.TranscriptRemoved, events.TranscriptQueued}))

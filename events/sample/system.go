@@ -77,6 +77,7 @@ func (s *system) addPeople(rng random) {
 		}}
 		p.extension.UnansweredAction = s.refer("extension-voicemail", p.extension.ID)
 		s.directory = append(s.directory, p.extension)
+
 		if rng.chance(80) {
 			p.representative = &events.Representative{
 				ID: rng.uuid(), PhoneSystemID: s.id, Version: 1, Name: p.extension.Name, Status: "active",
@@ -179,16 +180,20 @@ func (s *system) addMenus(rng random) {
 		{Digit: "9", Label: events.Some("Company directory"), Action: *literal("directory", "")},
 		{Digit: "*", Label: events.Some("Opening hours"), Action: *literal("play-audio", s.mediaURL("prompts/hours"))},
 	}
+
+	// Each department has the digit of its place.
 	for i, g := range s.groups {
 		welcome = append(welcome, events.Choice{
 			Digit: strconv.Itoa(i + 1), Label: events.Some(g.Name), Action: *s.refer("call-group", g.ID),
 		})
 	}
+
 	closed := []events.Choice{
 		{Digit: "1", Label: events.Some("Emergency"), Action: *literal("forward", e164(number(s.exchange, 950)))},
 		{Digit: "2", Label: events.Some("Leave a message"), Action: *voicemail},
 		{Digit: "#", Action: *literal("hangup", "")},
 	}
+
 	for i, name := range []string{"Welcome", "After hours"} {
 		at := s.sometime(rng)
 		m := &events.CallMenu{
@@ -213,6 +218,7 @@ func (s *system) addClassifications(rng random) {
 		class.PhoneSystemID = events.Some(s.id)
 		s.directory = append(s.directory, class)
 	}
+
 	for _, t := range [][]string{
 		{"New customer", "Customer", "#2f80ed"}, {"VIP", "Customer", "#9b51e0"}, {"Urgent", "Priority", "#eb5757"},
 		{"Price question", "Topic", "#f2994a"}, {"Cancellation risk", "Topic", "#d4a017"},
@@ -225,6 +231,7 @@ func (s *system) addClassifications(rng random) {
 // reorganize changes the directory in the middle of History, a minute apart: people and departments leave, names and
 // labels change.
 func (s *system) reorganize(q *queue) {
+	// Changes follow each other by a minute.
 	at := s.reorganized
 	add := func(e events.Event) {
 		q.add(at, e)
@@ -240,6 +247,8 @@ func (s *system) reorganize(q *queue) {
 	extension.Version, extension.UpdatedAt = 2, at
 	extension.Name = renamed.first + " " + s.lists["last"][s.index%len(s.lists["last"])]
 	add(events.Changed(&extension))
+
+	// The representative of the person is renamed, too.
 	if renamed.representative != nil {
 		representative := *renamed.representative
 		representative.Version, representative.UpdatedAt, representative.Name = 2, at, extension.Name

@@ -43,6 +43,8 @@ func readTexts(trade string) *texts {
 	common, _ := data.ReadFile("data/common.txt")
 	own, _ := data.ReadFile("data/" + trade + ".txt")
 	t := &texts{map[string][]string{}, map[string][]topic{}}
+
+	// A row is a heading of a topic, a line of it, or a list of alternatives.
 	kind := ""
 	for row := range strings.Lines(string(common) + "\n" + string(own)) {
 		key, value, found := strings.Cut(strings.TrimSpace(row), ": ")
@@ -99,12 +101,14 @@ func (c *conversation) say(t topic) {
 		if !l.answer {
 			variant = c.IntN(len(l.variants))
 		}
+
 		text := c.fill(l.variants[variant])
 		role := "customer"
 		if l.agent {
 			role = "agent"
 		}
 		c.said = append(c.said, text)
+
 		begin := c.length + pause
 		c.length = begin + perWord*(strings.Count(text, " ")+1)
 		c.turns = append(c.turns, events.Turn{

@@ -35,7 +35,8 @@ type Admin struct {
 // NewRegistry returns a registry with the metrics of the process, of the Go runtime and of the build.
 func NewRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(ReadBuild()))
+	process := collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})
+	registry.MustRegister(collectors.NewGoCollector(), process, buildInfo(ReadBuild()))
 	return registry
 }
 
@@ -84,7 +85,8 @@ func withoutDomain(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := (&url.URL{Host: r.Host}).Hostname()
 		if _, err := netip.ParseAddr(host); err != nil && strings.Contains(host, ".") {
-			respond(w, http.StatusMisdirectedRequest, "This page is not served under a domain name: open it by an IP address or as localhost.")
+			respond(w, http.StatusMisdirectedRequest, "This page is not served under a domain name: "+
+				"open it by an IP address or as localhost.")
 			return
 		}
 		handler.ServeHTTP(w, r)

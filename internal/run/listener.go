@@ -75,7 +75,9 @@ const writeBuffer = 256 << 10
 
 // LimitConnections returns a listener for the server with a limit of connections at once, and how many there are now.
 // Further ones wait in the kernel until others close. The server must not have a ConnState hook.
-func LimitConnections(listener net.Listener, server *http.Server, connections int) (limited net.Listener, open *atomic.Int64) {
+func LimitConnections(
+	listener net.Listener, server *http.Server, connections int,
+) (limited net.Listener, open *atomic.Int64) {
 	open = new(atomic.Int64)
 	server.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {

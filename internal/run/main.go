@@ -15,6 +15,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -87,6 +88,8 @@ func Run(
 	case err != nil:
 		return usage(streams.Err, err)
 	}
+
+	// A command says in its error whether it has printed the reason itself.
 	err = command.Run()
 	var wrongUsage *UsageError
 	switch {
@@ -105,10 +108,14 @@ func usage(w io.Writer, err error) int {
 	if errors.As(err, &invalid) {
 		fmt.Fprintln(w, "error:", err)
 	} else {
-		fmt.Fprintf(w, "error: %s\nUse --help to list commands and flags.\n", setting.Redact(err.Error()))
+		fmt.Fprintf(w, "error: %s\nUse --help to list commands and flags.\n", redact(err.Error()))
 	}
 	return exitUsage
 }
+
+// redact removes user and password from the URLs in a text. A complaint about a command line can quote an argument that
+// is a URL. A password that is not encoded can contain "@".
+func redact(text string) string { return regexp.MustCompile(`://\S*@`).ReplaceAllString(text, "://") }
 
 // NewLog returns a logger with the settings.
 func NewLog(s setting.Log, w io.Writer) zerolog.Logger {

@@ -51,7 +51,8 @@ func TestRun_ExitCodes(t *testing.T) {
 		{"bad arguments", []string{"--fail=usage"}, "A", 2, "", "not like that"},
 		{"an unknown flag", []string{"--nope"}, "A", 2, "", "unknown flag --nope"},
 		{"a setting missing", nil, "", 2, "", "CALLBOARD_STREAM (--stream) is missing: name one"},
-		{"a password among the arguments", []string{"postgres://me:secret@db/x"}, "A", 2, "", "unexpected argument postgres://db/x"},
+		{"a password among the arguments", []string{"postgres://me:secret@db/x"}, "A", 2, "", "argument postgres://db/x"},
+		{"an unencoded password", []string{"nats://me:pw@secret@db"}, "A", 2, "", "argument nats://db"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, errs strings.Builder

@@ -39,7 +39,8 @@ func (s ServerSettings) Open(ctx context.Context, name string, public net.Listen
 	if public != nil {
 		started = started.Stringer("public", public.Addr())
 	}
-	started.Stringer("admin", admin.Addr()).Stringer("nats", s.NATS.URL).Stringer("postgres", s.Postgres.URL).Msg(name + " started")
+	started.Stringer("admin", admin.Addr()).Stringer("nats", s.NATS.URL).Stringer("postgres", s.Postgres.URL).
+		Msg(name + " started")
 
 	nats := connection.NATSConfig{NATS: s.NATS, Name: "callboard-" + name, RetryConnect: true, Log: log}
 	return Server{NATS: nats, Postgres: s.Postgres.URL, Admin: admin, Log: log}, nil

@@ -4,6 +4,9 @@ package runprojector
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
+	"strings"
 
 	"callboard/internal/run"
 	"callboard/internal/run/connection"
@@ -18,9 +21,36 @@ import (
 
 // Settings are the settings that only a projector has. The zero value stands for the defaults.
 type Settings struct {
-	Connections int   `type:"count" name:"postgres-connections" setting:"" min:"1" max:"1000" placeholder:"NUMBER" example:"8" help:"The number of connections to PostgreSQL for batches, beside five for other work. A partition uses one at a time; with fewer, partitions wait for each other. Default: twice the processors, at least 4."`
-	Partitions  []int `type:"partitions" setting:"" placeholder:"0-7,12" help:"The partitions that this projector may own. Default: all."`
-	AuditDays   int   `type:"count" name:"audit-days" setting:"" min:"1" max:"36500" default:"90" help:"For how many days audit entries are stored."`
+	Connections int        `type:"count" name:"postgres-connections" setting:"" min:"1" max:"1000" placeholder:"NUMBER" example:"8" help:"The number of connections to PostgreSQL for batches, beside five for other work. A partition uses one at a time; with fewer, partitions wait for each other. Default: twice the processors, at least 4."`
+	Partitions  Partitions `type:"text" setting:"" placeholder:"0-7,12" help:"The partitions that this projector may own. Default: all."`
+	AuditDays   int        `type:"count" name:"audit-days" setting:"" min:"1" max:"36500" default:"90" help:"For how many days audit entries are stored."`
+}
+
+// Partitions are numbers of partitions, in ascending order.
+type Partitions []int
+
+// partitionBits are enough for the partition numbers of any stream. More would let typing errors need much memory.
+const partitionBits = 15
+
+// UnmarshalText reads numbers and ranges.
+func (p *Partitions) UnmarshalText(text []byte) error {
+	for part := range strings.SplitSeq(string(text), ",") {
+		low, high, ranged := strings.Cut(strings.TrimSpace(part), "-")
+		if !ranged {
+			high = low
+		}
+		first, err1 := strconv.ParseUint(low, 10, partitionBits)
+		last, err2 := strconv.ParseUint(high, 10, partitionBits)
+		if err1 != nil || err2 != nil || last < first {
+			return errors.New("is not a list of partitions: write for example 0-7,12")
+		}
+		for number := first; number <= last; number++ {
+			*p = append(*p, int(number))
+		}
+	}
+	slices.Sort(*p)
+	*p = slices.Compact(*p)
+	return nil
 }
 
 // Program is the projector as a program, with all its settings.

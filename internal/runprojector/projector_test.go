@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,6 +91,17 @@ func TestRun(t *testing.T) {
 	}
 	waitForConsole("Nothing needs attention")
 	stop()
+}
+
+func TestPartitions(t *testing.T) {
+	for text, want := range map[string][]int{
+		"4-6, 1,5": {1, 4, 5, 6}, "": nil, "7-3": nil, "1,,2": nil, "0-99999999999": nil,
+	} {
+		var got runprojector.Partitions
+		if err := got.UnmarshalText([]byte(text)); (err == nil) != (want != nil) || err == nil && !slices.Equal(got, want) {
+			t.Errorf("partitions of %q = %v, %v, want %v", text, got, err, want)
+		}
+	}
 }
 
 // A projector whose partitions the stream doesn't have is not ready, and says so. One that has some of them logs the

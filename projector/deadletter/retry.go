@@ -114,7 +114,7 @@ func (r Retrier) Retry(ctx context.Context, s Selection) (Retries, error) {
 
 	// A dead letter that cannot be published stops those behind it only where it was named.
 	for i, id := range ids {
-		err := r.retry(ctx, id)
+		err := r.publishOnce(ctx, id)
 		var notRetryable *NotRetryableError
 		switch {
 		case errors.Is(err, nats.ErrMaxPayload):
@@ -131,9 +131,9 @@ func (r Retrier) Retry(ctx context.Context, s Selection) (Retries, error) {
 	return done, nil
 }
 
-// retry publishes a dead letter unless it was resolved meanwhile or its last retry is on its way to the projector.
+// publishOnce publishes a dead letter unless it was resolved meanwhile or its last retry is on its way to the projector.
 // Only then it records the retry: if it is interrupted in between, the next one publishes the message once more.
-func (r Retrier) retry(ctx context.Context, id int64) error {
+func (r Retrier) publishOnce(ctx context.Context, id int64) error {
 	k, err := r.read(ctx, id)
 	if err != nil || !k.Open || k.Published {
 		return err

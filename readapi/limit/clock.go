@@ -5,6 +5,18 @@ import (
 	"time"
 )
 
+// instant is a time by the server's clock, in milliseconds since 1970.
+type instant int64
+
+const (
+	second instant = 1000
+	window         = 60 * second
+)
+
+// moment is what a reader knows of the server's time: it is not before earliest, and not after latest. The difference
+// is three seconds at most.
+type moment struct{ earliest, latest instant }
+
 // clock estimates the server's time. It measures intervals with the local clock and never compares the two clocks, so
 // neither an offset nor a step of the local clock changes the estimate.
 type clock struct {

@@ -7,18 +7,6 @@ import (
 	"slices"
 )
 
-// instant is a time by the server's clock, in milliseconds since 1970.
-type instant int64
-
-const (
-	second instant = 1000
-	window         = 60 * second
-)
-
-// moment is what a reader knows of the server's time: it is not before earliest, and not after latest. The difference
-// is three seconds at most.
-type moment struct{ earliest, latest instant }
-
 // Report is a report operation. Each has a budget beside the tier's.
 type Report uint8
 
@@ -39,8 +27,8 @@ type bucket struct {
 
 // counters are the permits that a lineage has taken in the last minute. The zero value has none.
 type counters struct {
-	second int64               // of the newest counter, since 1970
-	list   [listLength]counter // of one second each, the newest first
+	Second int64               // of the newest counter, since 1970
+	List   [listLength]counter // of one second each, the newest first
 }
 
 // listLength is the 61 seconds that 60 seconds can touch, and three for what readers do not know of the time.
@@ -60,43 +48,47 @@ const maxAhead = 10
 func (c *counters) advance(m moment) {
 	now := int64(m.latest / second)
 
-	// The server's clock has been set back. Permits of the future count as taken now, so that they return in a minute.
-	if c.second > now+maxAhead {
-		all := counter{Last: uint16(m.latest % second)}
-		for _, other := range c.list {
-			for b, n := range other.Taken {
-				all.Taken[b] += n
-			}
-		}
-		*c = counters{second: now, list: [listLength]counter{all}}
+	// The server's clock has been set back. The newest permits count as taken in the next second, older ones before, so
+	// that all return in about a minute, and none early.
+	if c.Second > now+maxAhead {
+		c.Second = now + 1
 	}
 
 	// The permits of counters that are pushed out have returned.
-	if passed := min(now-c.second, listLength); passed > 0 {
-		copy(c.list[passed:], c.list[:])
-		clear(c.list[:passed])
-		c.second = now
+	if passed := min(now-c.Second, listLength); passed > 0 {
+		copy(c.List[passed:], c.List[:])
+		clear(c.List[:passed])
+		c.Second = now
 	}
 }
 
 // returns is when the permits of a counter return.
 func (c *counters) returns(i int) instant {
-	return instant(c.second-int64(i))*second + instant(c.list[i].Last) + window
+	return instant(c.Second-int64(i))*second + instant(c.List[i].Last) + window
 }
 
-// used counts a budget's permits that have not returned.
-func (c *counters) used(b Report, now instant) (used int) {
-	for i := range c.list {
-		if c.returns(i) > now {
-			used += int(c.list[i].Taken[b])
+// quota returns what remains in a budget.
+func (c *counters) quota(b bucket, now instant) quota {
+	used := 0
+	var wait instant
+	for i := range c.List {
+		taken, left := int(c.List[i].Taken[b.counter]), c.returns(i)-now
+		if taken == 0 || left <= 0 {
+			continue
 		}
+
+		// A permit is free when this counter has returned, unless newer permits fill the budget.
+		if used < b.limit {
+			wait = min(left, window)
+		}
+		used += taken
 	}
-	return used
+	return quota{policy: b.policy, remaining: max(0, b.limit-used), wait: wait}
 }
 
 // full reports whether one of the budgets has no permit left.
 func (c *counters) full(buckets []bucket, m moment) bool {
-	return slices.ContainsFunc(buckets, func(b bucket) bool { return c.used(b.counter, m.earliest) >= b.limit })
+	return slices.ContainsFunc(buckets, func(b bucket) bool { return c.quota(b, m.earliest).remaining == 0 })
 }
 
 // take takes a permit from each budget, or from none if one is full.
@@ -104,8 +96,8 @@ func (c *counters) take(buckets []bucket, m moment) bool {
 	if c.full(buckets, m) {
 		return false
 	}
-	newest := &c.list[0]
-	if c.second == int64(m.latest/second) {
+	newest := &c.List[0]
+	if c.Second == int64(m.latest/second) {
 		newest.Last = max(newest.Last, uint16(m.latest%second))
 	}
 	for _, b := range buckets {
@@ -116,12 +108,12 @@ func (c *counters) take(buckets []bucket, m moment) bool {
 
 // merge adds what another version of the counters knows.
 func (c *counters) merge(other counters) {
-	if other.second > c.second {
+	if other.Second > c.Second {
 		*c, other = other, *c
 	}
-	later := int(c.second - other.second)
-	for i := later; i < len(c.list); i++ {
-		to, from := &c.list[i], &other.list[i-later]
+	later := int(c.Second - other.Second)
+	for i := later; i < len(c.List); i++ {
+		to, from := &c.List[i], &other.List[i-later]
 		to.Last = max(to.Last, from.Last)
 		for b, n := range from.Taken {
 			to.Taken[b] = max(to.Taken[b], n)
@@ -129,53 +121,43 @@ func (c *counters) merge(other counters) {
 	}
 }
 
-// quotas returns what remains in budgets.
-func (c *counters) quotas(buckets []bucket, m moment) []quota {
-	quotas := make([]quota, len(buckets))
-	for i, b := range buckets {
-		quotas[i] = c.quota(b, m.earliest)
-	}
-	return quotas
-}
-
-func (c *counters) quota(b bucket, now instant) quota {
-	used := c.used(b.counter, now)
-	q := quota{policy: b.policy, remaining: max(0, b.limit-used)}
-
-	// The oldest permits return first.
-	for i := len(c.list) - 1; i >= 0; i-- {
-		taken := int(c.list[i].Taken[b.counter])
-		if taken == 0 || c.returns(i) <= now {
-			continue
+// decision returns a decision, and what remains in the budgets now. A refusal lasts until every full budget has a
+// permit again.
+func (c *counters) decision(o outcome, buckets []bucket, m moment) *Decision {
+	d := &Decision{Allowed: o == allowedByNATS || o == allowedWithoutNATS, outcome: o, buckets: buckets}
+	var wait instant
+	for _, b := range buckets {
+		q := c.quota(b, m.earliest)
+		if q.remaining == 0 {
+			wait = max(wait, q.wait)
 		}
-		if used -= taken; used < b.limit {
-			q.wait = min(c.returns(i)-now, window)
-			break
-		}
+		d.quotas = append(d.quotas, q)
 	}
-	return q
+	if !d.Allowed {
+		d.RetryAfter = seconds(wait)
+	}
+	return d
 }
 
 // version is counters as they are stored.
 type version struct {
-	counters
-	mark     uint64 // random: it tells a reader without an acknowledgement that the stored version is its own
-	sequence uint64 // the stream's, which is not encoded; 0: the server has no version
+	record
+	sequence uint64 // the stream's; 0: the server has no version
 }
 
-// encoded is the layout of a stored version, in big endian.
-type encoded struct {
+// record is the layout of a stored version, in big endian.
+type record struct {
 	Layout uint8
-	Mark   uint64
-	Second int64
-	List   [listLength]counter
+	Mark   uint64 // random: it tells a reader without an acknowledgement that the stored version is its own
+	counters
 }
 
 // layout is the number of this layout.
 const layout = 1
 
-func (v *version) encode() []byte {
-	data, err := binary.Append(nil, binary.BigEndian, encoded{layout, v.mark, v.second, v.list})
+func (r record) encode() []byte {
+	r.Layout = layout
+	data, err := binary.Append(nil, binary.BigEndian, r)
 	if err != nil {
 		panic(err) // the layout has a fixed size
 	}
@@ -184,11 +166,11 @@ func (v *version) encode() []byte {
 
 var errMalformed = errors.New("the counters are malformed")
 
-func decode(data []byte) (version, error) {
-	var e encoded
-	n, err := binary.Decode(data, binary.BigEndian, &e)
-	if err != nil || n != len(data) || e.Layout != layout {
-		return version{}, fmt.Errorf("%w: another release has written them", errMalformed)
+func decode(data []byte) (record, error) {
+	var r record
+	n, err := binary.Decode(data, binary.BigEndian, &r)
+	if err != nil || n != len(data) || r.Layout != layout {
+		return record{}, fmt.Errorf("%w: another release has written them", errMalformed)
 	}
-	return version{counters: counters{second: e.Second, list: e.List}, mark: e.Mark}, nil
+	return r, nil
 }

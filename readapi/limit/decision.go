@@ -3,6 +3,10 @@ package limit
 import (
 	"fmt"
 	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // Decision says whether a request is allowed.
@@ -12,7 +16,7 @@ type Decision struct {
 
 	outcome outcome
 	buckets []bucket
-	quotas  []quota // those that are known
+	quotas  []quota // of the buckets; none if they are not known
 }
 
 // RateLimitPolicy returns the value of the RateLimit-Policy header: the budgets that the request is counted in, such as
@@ -35,7 +39,10 @@ func (d *Decision) RateLimitPolicy() string {
 func (d *Decision) RateLimit() (string, bool) {
 	items := make([]string, len(d.quotas))
 	for i, q := range d.quotas {
-		items[i] = q.item()
+		items[i] = fmt.Sprintf("%q;r=%d", q.policy, q.remaining)
+		if q.wait > 0 {
+			items[i] += fmt.Sprintf(";t=%d", seconds(q.wait))
+		}
 	}
 	return strings.Join(items, ", "), len(items) > 0
 }
@@ -53,30 +60,56 @@ type quota struct {
 	wait      instant // milliseconds until the next permit returns; zero if none is taken
 }
 
-// item is the quota's item in the RateLimit header.
-func (q quota) item() string {
-	item := fmt.Sprintf("%q;r=%d", q.policy, q.remaining)
-	if q.wait > 0 {
-		item += fmt.Sprintf(";t=%d", seconds(q.wait))
-	}
-	return item
-}
-
-// allow allows the request.
-func (w *waiter) allow(o outcome, quotas []quota) *Decision {
-	return &Decision{Allowed: true, outcome: o, buckets: w.buckets, quotas: quotas}
-}
-
-// refuse refuses the request until every full bucket has a permit again.
-func (w *waiter) refuse(o outcome, quotas []quota) *Decision {
-	var wait instant
-	for _, q := range quotas {
-		if q.remaining == 0 {
-			wait = max(wait, q.wait)
-		}
-	}
-	return &Decision{RetryAfter: seconds(wait), outcome: o, buckets: w.buckets, quotas: quotas}
-}
-
 // seconds rounds up to whole seconds, and to at least one: no client is told to retry immediately.
 func seconds(wait instant) int { return max(1, int((wait+second-1)/second)) }
+
+// outcome is how a decision ended, the label of the metric.
+type outcome string
+
+const (
+	allowedByNATS      outcome = "allowed"
+	refusedByNATS      outcome = "refused"
+	refusedFromMemory  outcome = "refused_locally" // from memory: the counters that were last stored are full
+	allowedWithoutNATS outcome = "unreachable_allowed"
+	refusedWithoutNATS outcome = "unreachable_refused"
+	abandoned          outcome = "abandoned" // the client has gone
+)
+
+type metrics struct {
+	decisions *prometheus.CounterVec // outcome
+	waiting   prometheus.Gauge
+	duration  prometheus.Histogram // seconds
+}
+
+// newMetrics registers the metrics. It panics if they are registered already.
+func newMetrics(registerer prometheus.Registerer) *metrics {
+	factory := promauto.With(registerer)
+	m := &metrics{
+		decisions: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "callboard_readapi_limit_decisions_total",
+			Help: "Decisions on budgets by outcome.",
+		}, []string{"outcome"}),
+		waiting: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "callboard_readapi_limit_waiting",
+			Help: "Requests that wait for a decision on their budget.",
+		}),
+		duration: factory.NewHistogram(prometheus.HistogramOpts{
+			Name:    "callboard_readapi_limit_seconds",
+			Help:    "Time to take a permit in seconds. Requests that are refused from memory are not included.",
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
+		}),
+	}
+	for _, o := range []outcome{
+		allowedByNATS, refusedByNATS, refusedFromMemory, allowedWithoutNATS, refusedWithoutNATS, abandoned,
+	} {
+		m.decisions.WithLabelValues(string(o))
+	}
+	return m
+}
+
+func (m *metrics) count(o outcome, began time.Time) {
+	m.decisions.WithLabelValues(string(o)).Inc()
+	if o != refusedFromMemory {
+		m.duration.Observe(time.Since(began).Seconds())
+	}
+}

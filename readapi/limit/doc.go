@@ -1,5 +1,9 @@
 // Package limit meters requests exactly, across all readers.
 //
+// A 429 is decided in three files. readapi's admit (admit.go) asks [Limiter.Take] for permits (take.go). Take refuses
+// by the counters in memory, or waits until Limiter.next has decided and the server has stored the counters. Counters
+// say what is full (counters.go).
+//
 // # State
 //
 // A lineage of keys has 64 counters of one second each: the 61 seconds that 60 seconds can touch, and three because

@@ -40,50 +40,42 @@ func connect(tb testing.TB, url string) jetstream.JetStream {
 	return js
 }
 
-func newLimiter(tb testing.TB, url string, change ...func(*Config)) *Limiter {
+func newLimiter(tb testing.TB, url string, change ...func(*Limiter)) *Limiter {
 	tb.Helper()
 	c := testConfig(connect(tb, url))
 	c.Log = zerolog.New(zerolog.NewTestWriter(tb))
-	for _, apply := range change {
-		apply(&c)
-	}
 	l, err := New(c)
 	if err != nil {
 		tb.Fatal(err)
+	}
+	for _, apply := range change {
+		apply(l)
 	}
 	return l
 }
 
 // startLimiter runs a limiter with a connection of its own until the test ends.
-func startLimiter(tb testing.TB, url string, change ...func(*Config)) *Limiter {
+func startLimiter(tb testing.TB, url string, change ...func(*Limiter)) *Limiter {
 	tb.Helper()
 	l := newLimiter(tb, url, change...)
 	eventstest.Run(tb, l.Run)
 	return l
 }
 
-// startLimiters runs readers.
-func startLimiters(tb testing.TB, url string, n int, change ...func(*Config)) []*Limiter {
-	tb.Helper()
-	limiters := make([]*Limiter, n)
-	for i := range limiters {
-		limiters[i] = startLimiter(tb, url, change...)
-	}
-	return limiters
+func withTimeout(d time.Duration) func(*Limiter) {
+	return func(l *Limiter) { l.config.Timeout, l.store.timeout = d, d }
 }
-
-func withTimeout(d time.Duration) func(*Config) { return func(c *Config) { c.Timeout = d } }
 
 // withinAnHour makes a minute of the counters take an hour, so that no permit returns while a test runs.
-func withinAnHour(c *Config) { c.tick = 60 * time.Millisecond }
+func withinAnHour(l *Limiter) { l.clock.tick = 60 * time.Millisecond }
 
 // withClock gives a reader a local clock that is wrong.
-func withClock(offset time.Duration) func(*Config) {
-	return func(c *Config) { c.now = func() time.Time { return time.Now().Add(offset) } }
+func withClock(offset time.Duration) func(*Limiter) {
+	return func(l *Limiter) { l.clock.local = func() time.Time { return time.Now().Add(offset) } }
 }
 
-func logTo(log *eventstest.LogBuffer) func(*Config) {
-	return func(c *Config) { c.Log = zerolog.New(log) }
+func logTo(log *eventstest.LogBuffer) func(*Limiter) {
+	return func(l *Limiter) { l.config.Log = zerolog.New(log) }
 }
 
 // countAllowed takes permits one after the other and returns how many requests were allowed.
@@ -98,27 +90,14 @@ func countAllowed(tb testing.TB, l *Limiter, r Request, requests int) int {
 	return count
 }
 
-// countByNATS is countAllowed for requests that NATS must decide.
-func countByNATS(tb testing.TB, l *Limiter, r Request, requests int) int {
-	tb.Helper()
-	before := l.withoutNATS()
-	count := countAllowed(tb, l, r, requests)
-	if got := l.withoutNATS() - before; got != 0 {
-		tb.Errorf("decisions without NATS = %d of %d, want 0", got, requests)
-	}
-	return count
-}
-
 // takeAtOnce sends requests at once, spread over limiters, and returns how many of each were allowed.
 func takeAtOnce(tb testing.TB, requests []Request, limiters ...*Limiter) map[Request]int {
 	tb.Helper()
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	counts := map[Request]int{}
-	start := make(chan struct{})
 	for i, r := range requests {
 		all.Go(func() {
-			<-start
 			if limiters[i%len(limiters)].Take(tb.Context(), r).Allowed {
 				mu.Lock()
 				counts[r]++
@@ -126,23 +105,14 @@ func takeAtOnce(tb testing.TB, requests []Request, limiters ...*Limiter) map[Req
 			}
 		})
 	}
-	close(start)
 	all.Wait()
 	return counts
-}
-
-func repeat(r Request, n int) []Request {
-	list := make([]Request, n)
-	for i := range list {
-		list[i] = r
-	}
-	return list
 }
 
 // storedVersion returns a lineage's counters as the server has them.
 func storedVersion(tb testing.TB, l *Limiter, lineage uuid.UUID) version {
 	tb.Helper()
-	stored, err := l.store.load(tb.Context(), lineage, timeout)
+	stored, err := l.store.load(tb.Context(), lineage)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -152,7 +122,7 @@ func storedVersion(tb testing.TB, l *Limiter, lineage uuid.UUID) version {
 // storedPermits returns how many permits of a budget the server has.
 func storedPermits(tb testing.TB, l *Limiter, lineage uuid.UUID, budget Report) (n int) {
 	tb.Helper()
-	for _, c := range storedVersion(tb, l, lineage).list {
+	for _, c := range storedVersion(tb, l, lineage).List {
 		n += int(c.Taken[budget])
 	}
 	return n
@@ -165,14 +135,11 @@ func (l *Limiter) decisions(o outcome) int {
 
 // withoutNATS returns how many decisions were made without NATS.
 func (l *Limiter) withoutNATS() int {
-	return l.decisions(unreachableAllowed) + l.decisions(unreachableRefused)
+	return l.decisions(allowedWithoutNATS) + l.decisions(refusedWithoutNATS)
 }
 
 // available reports whether NATS decides.
-func (l *Limiter) available() bool {
-	_, err := l.breaker.state()
-	return err == nil
-}
+func (l *Limiter) available() bool { return l.outage() == nil }
 
 // awaitNATS waits until NATS has decided about a request of a limiter.
 func awaitNATS(tb testing.TB, l *Limiter) {

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
@@ -31,230 +31,168 @@ type Config struct {
 
 	// Metrics is where the limiter's metrics are registered. Nil means nowhere.
 	Metrics prometheus.Registerer
-
-	tick time.Duration    // see [clock]; zero: a millisecond
-	now  func() time.Time // nil: the local clock
 }
 
 // Limiter takes permits from keys' budgets. It is safe for concurrent use.
 type Limiter struct {
-	report, standard, premium int
-	timeout                   time.Duration
-	store                     *store
-	clock                     clock
-	breaker                   *breaker
-	log                       zerolog.Logger
-	metrics                   *metrics
+	config  Config
+	store   *store
+	clock   clock
+	metrics *metrics
 
-	mu       sync.Mutex
-	lineages map[uuid.UUID]*lineage
-	serve    func(*lineage) // serves a lineage in a goroutine; nil: the limiter does not run
+	mu          sync.Mutex
+	lineages    map[uuid.UUID]*lineage
+	unreachable error          // why NATS can't be consulted; nil: it can
+	serve       func(*lineage) // serves a lineage in a goroutine; called while NATS is reachable
 }
 
-// maxLines is how many lines the limiter logs in a minute.
-const maxLines = 10
+// errStarting means that it is not known yet whether NATS can be consulted. Requests wait for that.
+var errStarting = errors.New("not yet checked")
 
 // New returns a limiter, which sends nothing before [Limiter.Run].
 func New(c Config) (*Limiter, error) {
 	if c.JetStream == nil || min(c.Report, c.Standard, c.Premium) < 1 {
 		return nil, errors.New("JetStream is missing, or an allowance is below 1")
 	}
-	if c.now == nil {
-		c.now = time.Now
-	}
-	c.tick = cmp.Or(c.tick, time.Millisecond)
 	c.Timeout = cmp.Or(c.Timeout, time.Second)
-	return &Limiter{
-		report: c.Report, standard: c.Standard, premium: c.Premium, timeout: c.Timeout,
-		store: newStore(c), clock: clock{local: c.now, tick: c.tick}, breaker: newBreaker(),
-		metrics: newMetrics(c.Metrics), lineages: make(map[uuid.UUID]*lineage),
 
-		// An overloaded server would fill the log with outages. Their ends are not left out.
-		log: c.Log.Sample(zerolog.LevelSampler{
-			WarnSampler: &zerolog.BurstSampler{Burst: maxLines, Period: time.Minute},
-		}),
+	// An overloaded server would fill the log with outages: it has ten a minute at most. Their ends are not left out.
+	c.Log = c.Log.Sample(zerolog.LevelSampler{
+		WarnSampler: &zerolog.BurstSampler{Burst: 10, Period: time.Minute},
+	})
+	return &Limiter{
+		config: c, store: &store{js: c.JetStream, timeout: c.Timeout}, metrics: newMetrics(c.Metrics),
+		clock:    clock{local: time.Now, tick: time.Millisecond},
+		lineages: make(map[uuid.UUID]*lineage), unreachable: errStarting,
 	}, nil
 }
+
+const (
+	// checkInterval is how often the stream and the server's clock are looked at, and unused counters are forgotten.
+	checkInterval = 10 * time.Second
+
+	// probeInterval is how often that is while NATS can't be consulted.
+	probeInterval = 100 * time.Millisecond
+
+	// keep is how long unused counters are remembered. It is longer than the window, so that counters that the server
+	// loses are not lost.
+	keep = 2 * time.Minute
+)
 
 // Run connects decisions to NATS until ctx ends. Without it every decision is made as if NATS did not reply. It returns
 // an error if the connection is closed.
 func (l *Limiter) Run(ctx context.Context) error {
-	var serving sync.WaitGroup
-	defer serving.Wait()
 	ctx, cancel := context.WithCancel(ctx)
+	var serving sync.WaitGroup
+	l.serve = func(k *lineage) { serving.Go(func() { l.serveLineage(ctx, k) }) }
+
+	// No lineage is served any more once NATS is unreachable.
+	defer serving.Wait()
 	defer cancel()
-	l.setServe(func(k *lineage) { serving.Go(func() { l.serveLineage(ctx, k) }) })
-	defer l.setServe(nil)
-	return l.maintain(ctx)
-}
+	defer l.setUnreachable(context.Canceled)
 
-func (l *Limiter) setServe(serve func(*lineage)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.serve = serve
-}
-
-// Request is a request that needs permits.
-type Request struct {
-	Lineage uuid.UUID // of the key: keys that replace each other share a budget
-	Premium bool
-	Report  Report
-}
-
-// buckets returns the budgets that a request is counted in. A report operation has no more permits than the tier.
-func (l *Limiter) buckets(r Request) []bucket {
-	tier := bucket{policy: tierPolicy, limit: l.standard}
-	if r.Premium {
-		tier.limit = l.premium
-	}
-	if r.Report == NoReport {
-		return []bucket{tier}
-	}
-	return []bucket{{policy: reportPolicy, counter: r.Report, limit: min(l.report, tier.limit)}, tier}
-}
-
-// Take takes a permit from each budget that the request is counted in, or from none. If ctx ends first, it refuses the
-// request.
-func (l *Limiter) Take(ctx context.Context, r Request) *Decision {
-	began := time.Now()
-	d := l.decide(ctx, r, began)
-	l.metrics.count(d.outcome, began)
-	return d
-}
-
-func (l *Limiter) decide(ctx context.Context, r Request, began time.Time) *Decision {
-	k, w := l.lineage(r.Lineage), &waiter{buckets: l.buckets(r), decided: make(chan struct{})}
-	if d := k.refuseFull(w, l.clock.now()); d != nil {
-		return d
-	}
-
-	// The request needs the other half of its time for its answer.
-	timeout := l.timeout
-	if deadline, ok := ctx.Deadline(); ok {
-		timeout = min(timeout, time.Until(deadline)/2)
-	}
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
-	l.metrics.waiting.Inc()
-	defer l.metrics.waiting.Dec()
-	wait := func(changed <-chan struct{}) {
+	conn := l.config.JetStream.Conn()
+	ticker := time.NewTicker(probeInterval)
+	defer ticker.Stop()
+	for checked := (time.Time{}); !conn.IsClosed(); {
+		if l.outage() != nil || !conn.IsConnected() || time.Since(checked) >= checkInterval {
+			l.prune(time.Now())
+			l.check(ctx)
+			checked = time.Now()
+		}
 		select {
-		case <-w.decided:
-		case <-changed:
 		case <-ctx.Done():
-		case <-timer.C:
-			l.noReply(began, timeout)
+			return nil
+		case <-ticker.C:
 		}
 	}
+	return nats.ErrConnectionClosed
+}
 
-	// The first requests wait until it is known whether NATS can be consulted.
-	changed, err := l.breaker.state()
-	if errors.Is(err, errStarting) {
-		wait(changed)
-		changed, err = l.breaker.state()
+// check finds out whether NATS can be consulted: the stream counts permits, and the server decides about writes.
+func (l *Limiter) check(ctx context.Context) {
+	found, err := l.store.ensure(ctx, l.clock.local)
+	if err == nil {
+		l.clock.sample.Store(found)
+		err = l.store.probe(ctx)
 	}
-	if err == nil && l.enqueue(k, w) {
-		wait(changed)
-	}
-
-	d := k.leave(w)
 	switch {
-	case d != nil:
-		return d
 	case ctx.Err() != nil:
-		return w.refuse(abandoned, nil)
-	case r.Report != NoReport:
-		return w.refuse(unreachableRefused, nil)
+	case err != nil:
+		l.unavailable(err)
+	case l.setReachable():
+		l.config.Log.Info().Msg("budgets reachable again")
 	}
-	return k.takeLocally(w, l.clock.localNow())
 }
 
-// lineage returns a lineage, which is kept while it is used.
-func (l *Limiter) lineage(id uuid.UUID) *lineage {
+// outage returns why NATS can't be consulted, nil if it can.
+func (l *Limiter) outage() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	k := l.lineages[id]
-	if k == nil {
-		k = &lineage{id: id}
-		l.lineages[id] = k
-	}
-	k.last = time.Now()
-	return k
+	return l.unreachable
 }
 
-// enqueue makes a request wait for the lineage's counters. It returns false if it can't.
-func (l *Limiter) enqueue(k *lineage, w *waiter) bool {
+// bypassed reports whether requests are decided without NATS. The caller holds the mutex.
+func (l *Limiter) bypassed() bool {
+	return l.unreachable != nil && !errors.Is(l.unreachable, errStarting)
+}
+
+// setReachable lets NATS decide. It returns whether it did not before.
+func (l *Limiter) setReachable() (again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.serve == nil {
+	if l.unreachable == nil {
 		return false
 	}
-	serve, ok := k.enqueue(w)
-	if serve {
-		l.serve(k)
+	again = l.bypassed()
+	l.unreachable = nil
+	for _, k := range l.lineages {
+		k.forgetSequence()
+		l.serveWaiting(k)
 	}
-	return ok
+	return again
 }
 
-// serveLineage writes versions of a lineage's counters until no request waits for them, or ctx ends.
-func (l *Limiter) serveLineage(ctx context.Context, k *lineage) {
-	for conflicts := 0; ctx.Err() == nil; {
-		w := k.next(l.clock.now(), rand.Uint64())
-		if w == nil {
-			return
+// setUnreachable ends the wait of all requests: they are decided without NATS. It returns whether they were not before.
+// The first of several reasons stays.
+func (l *Limiter) setUnreachable(err error) (changed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.bypassed() {
+		return false
+	}
+	l.unreachable = err
+	for _, k := range l.lineages {
+		k.deciding, k.waiting = append(k.deciding, k.waiting...), nil
+		k.end(false)
+	}
+	return true
+}
+
+func (l *Limiter) unavailable(err error) {
+	if l.setUnreachable(err) {
+		l.config.Log.Warn().Err(err).Msg("budgets unreachable")
+	}
+}
+
+// failed notes why a lineage was not decided. Some reasons concern all lineages.
+func (l *Limiter) failed(err error) {
+	switch {
+	case errors.Is(err, errDisconnected), errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrNoResponders),
+		errors.Is(err, jetstream.ErrNoStreamResponse), errors.Is(err, jetstream.ErrStreamNotFound):
+		l.unavailable(err)
+	default:
+		l.config.Log.Warn().Err(err).Msg("budget of a key not consulted")
+	}
+}
+
+// prune forgets lineages that are not used any more.
+func (l *Limiter) prune(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, k := range l.lineages {
+		if now.Sub(k.last) > keep {
+			delete(l.lineages, id)
 		}
-
-		err := l.storeVersion(ctx, k, w)
-		switch {
-		case err == nil:
-			conflicts = 0
-		case errors.Is(err, errConflict):
-			conflicts++
-			pauseAfter(ctx, conflicts)
-		case ctx.Err() == nil:
-			k.fail(w)
-			l.failed(err)
-		}
-	}
-}
-
-// storeVersion stores a version and allows its requests. The error is [errConflict] if another version is stored; the
-// lineage has then taken that over, and the requests wait again. After other errors the version may be stored or not.
-func (l *Limiter) storeVersion(ctx context.Context, k *lineage, w *write) error {
-	// A write without an acknowledgement is repeated once. Each has half of the time, so a slow line is no outage.
-	var sequence uint64
-	err := errNoReply
-	for attempt := 0; attempt < 2 && errors.Is(err, errNoReply); attempt++ {
-		sequence, err = l.store.write(ctx, k.id.String(), w.encode(), w.expected, l.timeout/2)
-	}
-	if err == nil {
-		k.confirm(w, sequence)
-		return nil
-	}
-	if !errors.Is(err, errConflict) {
-		return err
-	}
-
-	// The stored version can be this one, if only its acknowledgement was lost.
-	stored, err := l.store.load(ctx, k.id, l.timeout)
-	if err != nil {
-		return err
-	}
-	if stored.mark == w.mark {
-		k.confirm(w, stored.sequence)
-		return nil
-	}
-	k.replace(w, stored)
-	return errConflict
-}
-
-// pauseAfter pauses for a random time after conflicts, so that readers that write one version do not meet again.
-func pauseAfter(ctx context.Context, conflicts int) {
-	const first, longest = 500 * time.Microsecond, 8 * time.Millisecond
-	timer := time.NewTimer(rand.N(min(first<<min(conflicts, 8), longest)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }

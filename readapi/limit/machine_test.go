@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math/rand/v2"
+	"math"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/rs/zerolog"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"pgregory.net/rapid"
 
 	"callboard/events/eventstest"
@@ -21,12 +23,29 @@ const maxUnknown = 1_490
 // machine is readers that take permits of one lineage on a real server, while the time is the test's. The model is a
 // list of permits, and which of them the server and each reader know.
 type machine struct {
+	js      *line
 	store   *store
 	lineage uuid.UUID
 	readers []*machineReader
 	now     instant // the server's time
 	permits []permit
 	server  known
+}
+
+// line is a connection whose writes are the machine's to delay and to lose.
+type line struct {
+	jetstream.JetStream
+	write func(send func() error) error
+}
+
+func (l *line) PublishMsg(
+	ctx context.Context, m *nats.Msg, options ...jetstream.PublishOpt,
+) (ack *jetstream.PubAck, err error) {
+	err = l.write(func() (err error) {
+		ack, err = l.JetStream.PublishMsg(ctx, m, options...)
+		return err
+	})
+	return ack, err
 }
 
 type machineReader struct {
@@ -43,16 +62,12 @@ type permit struct {
 // known is numbers of permits.
 type known map[int]bool
 
-func (k known) and(other known) known {
-	both := maps.Clone(k)
-	maps.Copy(both, other)
-	return both
-}
-
-// count counts the known permits of a budget that were taken since an instant, which is not included.
-func (m *machine) count(k known, b bucket, since instant) (n int) {
-	for i := range k {
-		if p := m.permits[i]; p.at > since && (b.counter == NoReport || p.report == b.counter) {
+// count counts the permits of a budget that were taken since an instant, which is not included, as far as they are
+// known.
+func (m *machine) count(b bucket, since instant, by ...known) (n int) {
+	for i, p := range m.permits {
+		knows := func(k known) bool { return k[i] }
+		if p.at > since && (b.counter == NoReport || p.report == b.counter) && slices.ContainsFunc(by, knows) {
 			n++
 		}
 	}
@@ -63,14 +78,15 @@ func (m *machine) count(k known, b bucket, since instant) (n int) {
 func local() time.Time { return time.UnixMilli(1_000) }
 
 func (m *machine) newReader(t *rapid.T) *machineReader {
-	c := testConfig(m.store.js)
-	c.Log, c.now = zerolog.Nop(), local
+	c := testConfig(m.js)
 	c.Report, c.Standard = rapid.IntRange(1, 4).Draw(t, "report"), rapid.IntRange(2, 6).Draw(t, "standard")
 	l, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.store = m.store
+	l.store, l.clock.local = m.store, local
+	l.serve = func(*lineage) {} // the machine serves
+	l.setReachable()
 	return &machineReader{l, known{}}
 }
 
@@ -85,97 +101,99 @@ func (m *machine) look(t *rapid.T, r *machineReader) {
 	})
 }
 
-func (m *machine) lineageOf(r *machineReader) *lineage { return r.lineage(m.lineage) }
+func (m *machine) lineageOf(r *machineReader) *lineage { return r.lineageOf(m.lineage) }
 
 // request draws a request that waits. If the reader's memory refuses it, that is checked, and nil is returned.
 func (m *machine) request(t *rapid.T, r *machineReader) *waiter {
 	report := Report(rapid.IntRange(0, budgets-1).Draw(t, "operation"))
-	w := &waiter{buckets: r.buckets(Request{Report: report}), decided: make(chan struct{})}
-	if d := m.lineageOf(r).refuseFull(w, r.clock.now()); d != nil {
+	w := &waiter{buckets: r.buckets(Request{Report: report}), decided: make(chan *Decision, 1)}
+	r.enter(m.lineage, w)
+	select {
+	case d := <-w.decided:
 		m.checkRefusal(t, r, d)
 		return nil
+	default:
+		return w
 	}
-	m.lineageOf(r).enqueue(w)
-	return w
 }
 
-// take lets a reader decide about some requests at once.
-func (m *machine) take(t *rapid.T, r *machineReader) {
+// take lets a reader decide about some requests. A single request's writes take a while, in which others may take
+// permits, and the replies to a version and to its repetition may be lost.
+func (m *machine) take(t *rapid.T, r *machineReader, others ...*machineReader) {
 	m.look(t, r)
 	var list []*waiter
-	for range rapid.IntRange(1, 3).Draw(t, "requests") {
+	requests := rapid.IntRange(1, 3).Draw(t, "requests")
+	for range requests {
 		if w := m.request(t, r); w != nil {
 			list = append(list, w)
 		}
 	}
-	r.serveLineage(t.Context(), m.lineageOf(r))
-	m.checkDecisions(t, r, list)
-}
-
-// send lets a reader make a version whose way to the server takes a while, in which other readers may store some.
-// The acknowledgement of the first write may be lost; then the reader writes again, or gives up.
-func (m *machine) send(t *rapid.T, r *machineReader) {
-	m.look(t, r)
-	w := m.request(t, r)
-	if w == nil {
-		return
+	if len(list) == 3 { // the first client has gone
+		list[0].gone, list = true, list[1:]
 	}
-	k, made := m.lineageOf(r), m.now
-	version := k.next(r.clock.now(), rand.Uint64())
 
-	stored := 0 // how many permits there were when the first write was stored
-	lost := rapid.Bool().Draw(t, "lose the acknowledgement")
-	if lost {
-		if _, err := m.store.write(t.Context(), m.lineage.String(), version.encode(), version.expected, timeout); err == nil {
-			m.add(t, r, w, made)
+	lost, meanwhile := 0, func() {}
+	if requests == 1 && len(others) > 0 {
+		lost = rapid.IntRange(0, 2).Draw(t, "lost replies")
+		meanwhile = func() {
+			m.wait(t)
+			for _, other := range others {
+				if other != r && rapid.Bool().Draw(t, "another reader takes") {
+					m.take(t, other)
+				}
+			}
+			m.look(t, r)
+		}
+	}
+
+	k, added := m.lineageOf(r), map[*waiter]bool{}
+	var made instant // when the version was made
+	var stored int   // how many permits there were when it was stored
+	var missing int  // how many replies to it were lost
+	var write func(func() error) error
+	write = func(send func() error) error {
+		if missing == 0 {
+			made = m.now
+			if stored > 0 && stored == len(m.permits) {
+				t.Fatal("the reader does not know its version")
+			}
+		}
+		meanwhile()
+		m.js.write = write
+		err := send()
+		if err == nil {
+			for _, w := range k.deciding {
+				if w.gone {
+					t.Fatal("a permit was taken for a client that has gone")
+				}
+				if w.decision.Allowed {
+					m.add(t, r, w, made)
+					added[w] = true
+				}
+			}
 			stored = len(m.permits)
-		} else if !errors.Is(err, errConflict) {
-			t.Fatal(err)
 		}
-	}
-	m.wait(t)
-	for _, other := range m.readers {
-		if other != r && rapid.Bool().Draw(t, "another reader takes") {
-			m.take(t, other)
+		if lost > 0 {
+			lost--
+			missing++
+			return context.DeadlineExceeded
 		}
+		missing = 0
+		maps.Copy(r.known, m.server)
+		return err
 	}
-	if lost && rapid.Bool().Draw(t, "give up") {
-		k.fail(version)
-		return
-	}
+	m.js.write = write
+	r.serveLineage(t.Context(), k)
 
-	m.look(t, r)
-	err := r.storeVersion(t.Context(), k, version)
-	switch {
-	case errors.Is(err, errConflict) && stored == len(m.permits):
-		t.Fatal("the reader does not know its version")
-	case errors.Is(err, errConflict):
-		r.serveLineage(t.Context(), k)
-		m.checkDecisions(t, r, []*waiter{w})
-	case err != nil:
-		t.Fatal(err)
-	default:
-		if stored == 0 {
-			m.add(t, r, w, made)
-		}
-		r.known = r.known.and(m.server)
-	}
-}
-
-// checkDecisions checks what a reader has decided just now.
-func (m *machine) checkDecisions(t *rapid.T, r *machineReader, list []*waiter) {
 	for _, w := range list {
-		switch d := w.decision; {
-		case d == nil:
+		switch d := <-w.decided; {
+		case d == nil && missing != 2:
 			t.Fatal("no decision, want one of NATS")
-		case d.Allowed:
-			m.add(t, r, w, m.now)
-		}
-		r.known = r.known.and(m.server)
-	}
-	for _, w := range list {
-		if !w.decision.Allowed {
-			m.checkRefusal(t, r, w.decision)
+		case d == nil:
+		case d.Allowed && !added[w]:
+			t.Fatal("allowed without a stored permit")
+		case !d.Allowed:
+			m.checkRefusal(t, r, d)
 		}
 	}
 }
@@ -183,10 +201,10 @@ func (m *machine) checkDecisions(t *rapid.T, r *machineReader, list []*waiter) {
 // add notes that a reader has stored a request's permit. No more are taken in a minute than the reader's limits.
 func (m *machine) add(t *rapid.T, r *machineReader, w *waiter, made instant) {
 	m.permits = append(m.permits, permit{made, w.buckets[0].counter})
-	m.server = m.server.and(r.known)
+	maps.Copy(m.server, r.known)
 	m.server[len(m.permits)-1] = true
 	for _, b := range w.buckets {
-		if got := m.count(m.server, b, made-window); got > b.limit {
+		if got := m.count(b, made-window, m.server); got > b.limit {
 			t.Fatalf("permits of %q in a minute = %d, want %d at most", b.policy, got, b.limit)
 		}
 	}
@@ -209,7 +227,7 @@ func (m *machine) checkRefusal(t *rapid.T, r *machineReader, d *Decision) {
 			continue
 		}
 		full++
-		if got := m.count(r.known.and(m.server), b, m.now-window-second-2*maxUnknown); got < b.limit {
+		if got := m.count(b, m.now-window-second-2*maxUnknown, r.known, m.server); got < b.limit {
 			t.Fatalf("refused with %d of %d permits of %q", got, b.limit, b.policy)
 		}
 		if got := m.lineageOf(r).stored.used(b.counter, later); got >= b.limit {
@@ -221,15 +239,20 @@ func (m *machine) checkRefusal(t *rapid.T, r *machineReader, d *Decision) {
 	}
 }
 
+// used counts a budget's permits that have not returned.
+func (c *counters) used(budget Report, now instant) int {
+	return math.MaxInt32 - c.quota(bucket{counter: budget, limit: math.MaxInt32}, now).remaining
+}
+
 // checkStored checks that the server has the permits of the model, and no others.
 func (m *machine) checkStored(t *rapid.T) {
-	stored, err := m.store.load(t.Context(), m.lineage, timeout)
+	stored, err := m.store.load(t.Context(), m.lineage)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for budget := range Report(budgets) {
 		b := bucket{counter: budget}
-		least, most := m.count(m.server, b, m.now-window), m.count(m.server, b, m.now-window-second-2*maxUnknown)
+		least, most := m.count(b, m.now-window, m.server), m.count(b, m.now-window-second-2*maxUnknown, m.server)
 		if got := stored.used(budget, m.now); got < least || got > most {
 			t.Fatalf("stored permits of budget %d = %d, want %d to %d", budget, got, least, most)
 		}
@@ -247,11 +270,11 @@ func (m *machine) wait(t *rapid.T) {
 // refuse, whichever acknowledgements are lost, and whatever restarts. The server is a real one.
 func TestReaders_ShareBudgets(t *testing.T) {
 	t.Parallel()
-	js := connect(t, eventstest.NewServer(t).URL())
-	s := newStore(testConfig(js))
+	js := &line{JetStream: connect(t, eventstest.NewServer(t).URL())}
+	s := &store{js: js, timeout: timeout}
 	ensure := func(t *rapid.T) {
 		_, err := s.ensure(t.Context(), local)
-		for errors.Is(err, context.DeadlineExceeded) { // a busy machine's server answers late
+		for errors.Is(err, errNoReply) { // a busy machine's server answers late
 			_, err = s.ensure(t.Context(), local)
 		}
 		if err != nil {
@@ -260,14 +283,13 @@ func TestReaders_ShareBudgets(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		ensure(t)
-		m := &machine{store: s, lineage: uuid.New(), now: 1_000_000_000_000, server: known{}}
+		m := &machine{js: js, store: s, lineage: uuid.New(), now: 1_000_000_000_000, server: known{}}
 		for range 3 {
 			m.readers = append(m.readers, m.newReader(t))
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"wait": m.wait,
-			"take": func(t *rapid.T) { m.take(t, rapid.SampledFrom(m.readers).Draw(t, "reader")) },
-			"send": func(t *rapid.T) { m.send(t, rapid.SampledFrom(m.readers).Draw(t, "reader")) },
+			"take": func(t *rapid.T) { m.take(t, rapid.SampledFrom(m.readers).Draw(t, "reader"), m.readers...) },
 			"restart a reader": func(t *rapid.T) {
 				m.readers[rapid.IntRange(0, len(m.readers)-1).Draw(t, "reader")] = m.newReader(t)
 			},
@@ -279,7 +301,8 @@ func TestReaders_ShareBudgets(t *testing.T) {
 				ensure(t)
 				m.server = known{}
 				for _, r := range m.readers {
-					r.forgetSequences()
+					r.setUnreachable(errDisconnected)
+					r.setReachable()
 				}
 			},
 			"": m.checkStored,

@@ -26,13 +26,11 @@ func serverAccount() (account, error) {
 		return account{name: "user " + strconv.Itoa(uid), uid: uid, gid: os.Getegid()}, nil
 	}
 	for _, name := range []string{"postgres", "nobody"} {
-		u, err := user.Lookup(name)
-		if err != nil {
-			continue
+		if u, err := user.Lookup(name); err == nil {
+			uid, _ := strconv.Atoi(u.Uid) // they are numbers wherever PostgreSQL runs
+			gid, _ := strconv.Atoi(u.Gid)
+			return account{name: "user " + name, uid: uid, gid: gid, switched: true}, nil
 		}
-		uid, _ := strconv.Atoi(u.Uid) // they are numbers wherever PostgreSQL runs
-		gid, _ := strconv.Atoi(u.Gid)
-		return account{name: "user " + name, uid: uid, gid: gid, switched: true}, nil
 	}
 	return account{}, errors.New("PostgreSQL does not run as root, and this machine has neither a user postgres nor a user nobody")
 }
@@ -42,9 +40,6 @@ func (a account) chown(path string) error { return os.Lchown(path, a.uid, a.gid)
 
 // reaches tells whether the account can enter the folder.
 func (a account) reaches(dir string) bool {
-	if !a.switched {
-		return true
-	}
 	cmd := exec.Command("true") //nolint:noctx // it ends at once
 	cmd.Dir = dir
 	a.runAs(cmd)

@@ -134,14 +134,15 @@ func (c *Cluster) start(ctx context.Context, user account) (err error) {
 // interrupted initialization.
 func (c *Cluster) initialize(ctx context.Context) error {
 	staging, password := c.folder.staging(), c.folder.password()
-	err := errors.Join(os.RemoveAll(staging), os.Mkdir(staging, 0o700), os.WriteFile(password, []byte(c.config.Password), 0o600))
-	if err == nil {
-		err = errors.Join(c.programs.account.chown(staging), c.programs.account.chown(password))
-	}
-	if err != nil {
+	chown := c.programs.account.chown
+	if err := errors.Join(
+		os.RemoveAll(staging), os.Mkdir(staging, 0o700), chown(staging),
+		os.WriteFile(password, []byte(c.config.Password), 0o600), chown(password),
+	); err != nil {
 		return err
 	}
 
+	var err error
 	run := func(program string, args ...string) error { return c.programs.run(ctx, program, args...) }
 	if c.config.Create != nil {
 		err = c.config.Create(staging, run)
@@ -206,8 +207,5 @@ func (c *Cluster) Kill() {
 func (c *Cluster) Restart(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := errors.Join(c.server.stop(), c.startServer(ctx)); err != nil {
-		return fmt.Errorf("restart: %w", err)
-	}
-	return nil
+	return errors.Join(c.server.stop(), c.startServer(ctx))
 }

@@ -64,7 +64,8 @@ const (
 func NewNATS(c NATSConfig) (*NATS, error) {
 	n := &NATS{closed: make(chan struct{})}
 	if c.inClear() {
-		c.Log.Warn().Stringer("server", c.URL).Msg("nats connection does not require TLS: set CALLBOARD_NATS_CA, or write tls:// in its URL")
+		c.Log.Warn().Stringer("server", c.URL).
+			Msg("nats connection does not require TLS: set CALLBOARD_NATS_CA, or write tls:// in its URL")
 	}
 
 	servers, credentials := c.credentials()
@@ -160,7 +161,8 @@ func (c NATSConfig) reconnectOptions() []nats.Option {
 	}
 	return []nats.Option{
 		nats.ReconnectBufSize(buffer),
-		nats.RetryOnFailedConnect(c.RetryConnect), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.IgnoreAuthErrorAbort(),
+		nats.RetryOnFailedConnect(c.RetryConnect), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
+		nats.IgnoreAuthErrorAbort(),
 		nats.PingInterval(silence), nats.MaxPingsOutstanding(maxPings), nats.FlusherTimeout(silence),
 	}
 }

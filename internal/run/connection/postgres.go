@@ -97,7 +97,8 @@ func NewPool(ctx context.Context, c PostgresConfig) (*pgxpool.Pool, error) {
 			return nil, fmt.Errorf("metrics of pool %s: %w", c.Pool, err)
 		}
 	}
-	c.Log.Info().Str("pool", c.Pool).Stringer("server", c.URL).Int32("connections", config.MaxConns).Msg("postgres pool opened")
+	c.Log.Info().Str("pool", c.Pool).Stringer("server", c.URL).Int32("connections", config.MaxConns).
+		Msg("postgres pool opened")
 	return pool, nil
 }
 
@@ -194,6 +195,7 @@ func registerPool(registry prometheus.Registerer, name string, pool *pgxpool.Poo
 		options := prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}
 		return prometheus.NewGaugeFunc(options, func() float64 { return float64(value(pool.Stat())) })
 	}
+
 	for _, collector := range []prometheus.Collector{
 		gauge("callboard_db_pool_acquired", "PostgreSQL connections in use.", (*pgxpool.Stat).AcquiredConns),
 		gauge("callboard_db_pool_idle", "PostgreSQL connections that are open and not in use.", (*pgxpool.Stat).IdleConns),

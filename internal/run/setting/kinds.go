@@ -2,13 +2,13 @@ package setting
 
 import (
 	"cmp"
+	"encoding"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,9 +20,8 @@ import (
 	"callboard/readapi/audio"
 )
 
-// parser reads the text of a setting, with the tags of its flag. If the value is a secret, the error must not contain
-// the text.
-type parser func(text string, tag *kong.Tag) (any, error)
+// parser reads the text of a setting for its flag. If the value is a secret, the error must not contain the text.
+type parser func(text string, flag *kong.Value) (any, error)
 
 // mappers are kong's options for the kinds of settings, by the tag "type". Flags of type [time.Duration] need no tag.
 func (r *reader) mappers() []kong.Option {
@@ -42,20 +41,20 @@ func (r *reader) mappers() []kong.Option {
 		"audio-url":       only(audio.ParseLocation),
 		"count":           within("whole number", strconv.Atoi),
 		"cursor-key":      only(NewCursorKey),
-		"durations":       list[time.Duration](duration),
+		"durations":       list[time.Duration](commas, duration),
 		"file":            only(parseFile),
 		"instant":         only(parseInstant),
 		"memory":          within("memory size", parseSize),
 		"nats-url":        only(NewNATSURL),
-		"networks":        list[netip.Prefix](only(access.ParseNetwork)),
-		"partitions":      only(parsePartitions),
-		"peppers":         list[access.Pepper](only(decoded(access.NewPepper))),
-		"ports":           list[uint16](within("port", parsePort)),
+		"networks":        list[netip.Prefix](commas, only(access.ParseNetwork)),
+		"peppers":         list[access.Pepper](commas, only(decoded(access.NewPepper))),
+		"ports":           list[uint16](commas, within("port", parsePort)),
 		"postgres-url":    only(NewPostgresURL),
-		"postgres-urls":   listOf[URL](strings.Fields, only(NewPostgresURL)), // a URL with several hosts has commas
+		"postgres-urls":   list[URL](strings.Fields, only(NewPostgresURL)), // a URL with several hosts has commas
+		"text":            textual,
 		"webhook-kinds":   only(webhook.ParseKinds),
-		"webhook-keys":    list[webhook.Key](only(decoded(webhook.NewKey))),
-		"webhook-secrets": list[webhook.Secret](only(webhook.ParseSecret)),
+		"webhook-keys":    list[webhook.Key](commas, only(decoded(webhook.NewKey))),
+		"webhook-secrets": list[webhook.Secret](commas, only(webhook.ParseSecret)),
 	} {
 		options = append(options, kong.NamedMapper(name, mapper{r, parse}))
 	}
@@ -64,13 +63,20 @@ func (r *reader) mappers() []kong.Option {
 
 // only returns the parser of a kind that has no tags.
 func only[T any](parse func(text string) (T, error)) parser {
-	return func(text string, _ *kong.Tag) (any, error) { return parse(text) }
+	return func(text string, _ *kong.Value) (any, error) { return parse(text) }
+}
+
+// textual parses a text as the flag's type does.
+func textual(text string, flag *kong.Value) (any, error) {
+	target := reflect.New(flag.Target.Type())
+	err := target.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
+	return target.Elem().Interface(), err
 }
 
 // matching returns the parser of texts that match a pattern as a whole.
 func matching(pattern, detail string) parser {
 	whole := regexp.MustCompile("^(?:" + pattern + ")$")
-	return func(text string, _ *kong.Tag) (any, error) {
+	return func(text string, _ *kong.Value) (any, error) {
 		if !whole.MatchString(text) {
 			return nil, errors.New(detail)
 		}
@@ -81,38 +87,32 @@ func matching(pattern, detail string) parser {
 // within returns the parser of values from the tag "min" to the tag "max". The error shows an example: the tag
 // "example", the default or the placeholder.
 func within[T cmp.Ordered](noun string, parse func(text string) (T, error)) parser {
-	return func(text string, tag *kong.Tag) (any, error) {
+	return func(text string, flag *kong.Value) (any, error) {
 		value, err := parse(text)
-		least, leastErr := parse(tag.Get("min"))
-		most, mostErr := parse(tag.Get("max"))
-		hasLeast, hasMost := leastErr == nil, mostErr == nil
-		outside := hasLeast && value < least || hasMost && value > most
-		if err == nil && !outside {
+		detail, inside := "is not a "+noun, err == nil
+		if least, unbounded := parse(flag.Tag.Get("min")); unbounded == nil {
+			detail += " from " + flag.Tag.Get("min")
+			inside = inside && value >= least
+		}
+		if most, unbounded := parse(flag.Tag.Get("max")); unbounded == nil {
+			detail += " to " + flag.Tag.Get("max")
+			inside = inside && value <= most
+		}
+		if inside {
 			return value, nil
 		}
 
-		detail := "is not a " + noun
-		if hasLeast {
-			detail += " from " + tag.Get("min")
-		}
-		if hasMost {
-			detail += " to " + tag.Get("max")
-		}
-		return nil, fmt.Errorf("%s: write for example %s", detail, cmp.Or(tag.Get("example"), tag.Default, tag.PlaceHolder))
+		example := cmp.Or(flag.Tag.Get("example"), flag.Tag.Default, flag.Tag.PlaceHolder)
+		return nil, fmt.Errorf("%s: write for example %s", detail, example)
 	}
 }
 
-// list returns the parser of elements that commas separate.
-func list[T any](parse parser) parser {
-	return listOf[T](func(text string) []string { return strings.Split(text, ",") }, parse)
-}
-
-// listOf returns the parser of elements that a function separates.
-func listOf[T any](separate func(text string) []string, parse parser) parser {
-	return func(text string, tag *kong.Tag) (any, error) {
+// list returns the parser of elements that a function separates.
+func list[T any](separate func(text string) []string, parse parser) parser {
+	return func(text string, flag *kong.Value) (any, error) {
 		var elements []T
 		for _, part := range separate(text) {
-			element, err := parse(strings.TrimSpace(part), tag)
+			element, err := parse(strings.TrimSpace(part), flag)
 			if err != nil {
 				return nil, fmt.Errorf("has an invalid element: number %d %w", len(elements)+1, err)
 			}
@@ -124,6 +124,8 @@ func listOf[T any](separate func(text string) []string, parse parser) parser {
 		return elements, nil
 	}
 }
+
+func commas(text string) []string { return strings.Split(text, ",") }
 
 // errNoSecret quotes nothing.
 var errNoSecret = errors.New("is not 32 bytes or more in base64: generate one with 'openssl rand -base64 32'")
@@ -161,30 +163,6 @@ func parseFile(text string) (string, error) {
 		return "", fmt.Errorf("can't be read: %w", err)
 	}
 	return text, f.Close()
-}
-
-// partitionBits are enough for the partition numbers of any stream. More would let typing errors need much memory.
-const partitionBits = 15
-
-// parsePartitions reads numbers and ranges, and returns the numbers in ascending order.
-func parsePartitions(text string) ([]int, error) {
-	var numbers []int
-	for part := range strings.SplitSeq(text, ",") {
-		low, high, ranged := strings.Cut(strings.TrimSpace(part), "-")
-		if !ranged {
-			high = low
-		}
-		first, err1 := strconv.ParseUint(low, 10, partitionBits)
-		last, err2 := strconv.ParseUint(high, 10, partitionBits)
-		if err1 != nil || err2 != nil || last < first {
-			return nil, errors.New("is not a list of partitions: write for example 0-7,12")
-		}
-		for p := first; p <= last; p++ {
-			numbers = append(numbers, int(p))
-		}
-	}
-	slices.Sort(numbers)
-	return slices.Compact(numbers), nil
 }
 
 // parseSize reads a whole number of MiB, GiB or TiB, above zero.

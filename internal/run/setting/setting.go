@@ -153,9 +153,9 @@ func (m mapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 	}
 	var value any
 	if file, ok := token.Value.(secretFile); ok {
-		value, err = m.load(file, ctx.Value.Tag)
+		value, err = m.load(file, ctx.Value)
 	} else {
-		value, err = m.parse(fmt.Sprint(token.Value), ctx.Value.Tag)
+		value, err = m.parse(fmt.Sprint(token.Value), ctx.Value)
 	}
 
 	// What is invalid is reported together with the others.
@@ -171,13 +171,13 @@ func (m mapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 }
 
 // load parses the content of a file, without line breaks at its end. A URL learns how it is read again.
-func (m mapper) load(file secretFile, tag *kong.Tag) (any, error) {
+func (m mapper) load(file secretFile, flag *kong.Value) (any, error) {
 	content, err := os.ReadFile(string(file))
 	if err != nil {
 		return nil, fmt.Errorf("can't be read: %w", err)
 	}
-	value, err := m.parse(strings.TrimRight(string(content), "\r\n"), tag)
-	return reloadable(value, func() (any, error) { return m.load(file, tag) }), err
+	value, err := m.parse(strings.TrimRight(string(content), "\r\n"), flag)
+	return reloadable(value, func() (any, error) { return m.load(file, flag) }), err
 }
 
 // validate returns an [InvalidError] for the settings of the selected command.

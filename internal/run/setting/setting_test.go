@@ -25,30 +25,30 @@ import (
 
 // allSettings has a setting of every kind.
 type allSettings struct {
-	NATS       setting.NATS           `embed:""`
-	Stream     setting.Stream         `embed:""`
-	Postgres   setting.Postgres       `embed:""`
-	Replica    setting.URL            `type:"postgres-url" name:"postgres-read-url" setting:"" secret:""`
-	Pepper     setting.Pepper         `embed:""`
-	Webhook    setting.WebhookKey     `embed:""`
-	Targets    setting.WebhookTargets `embed:""`
-	Admin      setting.Admin          `embed:""`
-	Log        setting.Log            `embed:""`
-	AudioURL   audio.Location         `type:"audio-url" setting:""`
-	CursorKey  setting.Secret         `type:"cursor-key" setting:"" secret:""`
-	BaseURL    string                 `type:"base-url" name:"base-url" setting:""`
-	Partitions []int                  `type:"partitions" setting:""`
-	Count      int                    `type:"count" setting:"" min:"1" max:"1000" default:"16"`
-	Memory     int64                  `type:"memory" setting:"" min:"14MiB" default:"64MiB"`
-	Clock      time.Duration          `setting:"" min:"250ms" max:"60s" default:"1s"`
-	Age        time.Duration          `setting:"" min:"0s" default:"1h"`
-	Retries    []time.Duration        `type:"durations" setting:"" min:"1ms" max:"365d" default:"5s,12h"`
-	ReadURLs   []setting.URL          `type:"postgres-urls" name:"read-urls" setting:"" secret:""`
-	Secrets    []webhook.Secret       `type:"webhook-secrets" setting:"webhook-secret" secret:""`
-	Since      *time.Duration         `placeholder:"30d"`
-	Instant    time.Time              `type:"instant"`
-	Networks   []netip.Prefix         `type:"networks"`
-	Kinds      []webhook.Kind         `type:"webhook-kinds"`
+	NATS      setting.NATS           `embed:""`
+	Stream    setting.Stream         `embed:""`
+	Postgres  setting.Postgres       `embed:""`
+	Replica   setting.URL            `type:"postgres-url" name:"postgres-read-url" setting:"" secret:""`
+	Pepper    setting.Pepper         `embed:""`
+	Webhook   setting.WebhookKey     `embed:""`
+	Targets   setting.WebhookTargets `embed:""`
+	Admin     setting.Admin          `embed:""`
+	Log       setting.Log            `embed:""`
+	AudioURL  audio.Location         `type:"audio-url" setting:""`
+	CursorKey setting.Secret         `type:"cursor-key" setting:"" secret:""`
+	BaseURL   string                 `type:"base-url" name:"base-url" setting:""`
+	Time      time.Time              `type:"text" setting:""`
+	Count     int                    `type:"count" setting:"" min:"1" max:"1000" default:"16"`
+	Memory    int64                  `type:"memory" setting:"" min:"14MiB" default:"64MiB"`
+	Clock     time.Duration          `setting:"" min:"250ms" max:"60s" default:"1s"`
+	Age       time.Duration          `setting:"" min:"0s" default:"1h"`
+	Retries   []time.Duration        `type:"durations" setting:"" min:"1ms" max:"365d" default:"5s,12h"`
+	ReadURLs  []setting.URL          `type:"postgres-urls" name:"read-urls" setting:"" secret:""`
+	Secrets   []webhook.Secret       `type:"webhook-secrets" setting:"webhook-secret" secret:""`
+	Since     *time.Duration         `placeholder:"30d"`
+	Instant   time.Time              `type:"instant"`
+	Networks  []netip.Prefix         `type:"networks"`
+	Kinds     []webhook.Kind         `type:"webhook-kinds"`
 }
 
 // Run is required by kong.
@@ -84,7 +84,7 @@ func parse(env map[string]string, args ...string) (*allSettings, error) {
 func TestParse(t *testing.T) {
 	env := validEnv()
 	maps.Copy(env, map[string]string{
-		"CALLBOARD_PARTITIONS":             "4-6,1,5",
+		"CALLBOARD_TIME":                   "2026-03-02T09:30:00Z",
 		"CALLBOARD_BASE_URL":               "https://api.example.com/phones/v1",
 		"CALLBOARD_CURSOR_KEY":             key(32),
 		"CALLBOARD_LOG_LEVEL":              "warn",
@@ -116,7 +116,7 @@ func TestParse(t *testing.T) {
 		{"networks", fmt.Sprint(p.Targets.AllowNetworks), "[10.0.0.0/8 192.0.2.1/32]"},
 		{"ports", p.Targets.Ports, []uint16{8443, 443, 65535}},
 		{"file", p.Targets.CA, "/etc/hostname"},
-		{"partitions", p.Partitions, []int{1, 4, 5, 6}},
+		{"a type's own text", p.Time, time.Date(2026, 3, 2, 9, 30, 0, 0, time.UTC)},
 		{"inbox", p.NATS.Inbox, "_INBOX"},
 		{"count", p.Count, 1000},
 		{"memory", p.Memory, int64(1 << 30)},
@@ -134,13 +134,6 @@ func TestParse(t *testing.T) {
 		if !reflect.DeepEqual(c.got, c.want) {
 			t.Errorf("%s = %v, want %v", c.name, c.got, c.want)
 		}
-	}
-}
-
-func TestParse_AllPartitions(t *testing.T) {
-	p, err := parse(validEnv())
-	if err != nil || p.Partitions != nil {
-		t.Errorf("partitions = %v, error = %v, want nil, which means all", p.Partitions, err)
 	}
 }
 
@@ -310,8 +303,7 @@ func TestParse_InvalidSettings(t *testing.T) {
 		{"days that overflow", "CALLBOARD_RETRIES", "99999999999d", "number 1"},
 		{"half a day", "CALLBOARD_RETRIES", "1.5d", "number 1"},
 		{"a trailing comma", "CALLBOARD_RETRIES", "5s,", "number 2"},
-		{"a huge partition", "CALLBOARD_PARTITIONS", "0-99999999999", "0-7,12"},
-		{"a range that goes down", "CALLBOARD_PARTITIONS", "7-3", "0-7,12"},
+		{"no text of a type", "CALLBOARD_TIME", "yesterday", "CALLBOARD_TIME (--time) parsing time"},
 		{"a network that is none", "CALLBOARD_WEBHOOK_ALLOW_NETWORKS", "10.0.0.0/8,elsewhere", "number 2"},
 		{"port 0", "CALLBOARD_WEBHOOK_PORTS", "443,0", "number 2 is not a port from 1: write for example 443,8443"},
 		{"a port that is too large", "CALLBOARD_WEBHOOK_PORTS", "65536", "write for example 443,8443"},
@@ -406,16 +398,6 @@ func TestParse_Help(t *testing.T) {
 		}
 	}
 	requireNoSecret(t, "the help", out.String())
-}
-
-func TestRedact(t *testing.T) {
-	got := setting.Redact("unexpected argument postgres://me:" + secret + "@db/x, nats://t@h")
-	if want := "unexpected argument postgres://db/x, nats://h"; got != want {
-		t.Errorf("text = %s, want %s", got, want)
-	}
-	if got := setting.Redact("unexpected argument postgres://me:pw@" + secret + "@db/x"); got != "unexpected argument postgres://db/x" {
-		t.Errorf("text = %s, want it without the whole password", got)
-	}
 }
 
 // requireNoSecret fails the test if a text contains a secret: plain, in base64, in hexadecimal or as bytes.

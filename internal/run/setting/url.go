@@ -1,12 +1,12 @@
 package setting
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -46,14 +46,10 @@ func reloadable(value any, again func() (any, error)) any {
 		for i := range value {
 			value[i].reload = func() (URL, error) {
 				now, err := again()
-				urls, _ := now.([]URL)
-				if err == nil && len(urls) != len(value) {
-					err = fmt.Errorf("the file has %d URLs, and had %d: restart the program", len(urls), len(value))
+				if urls, _ := now.([]URL); len(urls) == len(value) {
+					return urls[i], err
 				}
-				if err != nil {
-					return URL{}, err
-				}
-				return urls[i], nil
+				return URL{}, cmp.Or(err, errors.New("the file has another number of URLs than before: restart the program"))
 			}
 		}
 	}
@@ -136,9 +132,3 @@ func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.shown) 
 
 // MarshalText writes String.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.shown), nil }
-
-// Redact removes user and password from the URLs in a text. A complaint about a command line can quote an argument that
-// is a URL. A password that is not encoded can contain "@".
-func Redact(text string) string {
-	return regexp.MustCompile(`://\S*@`).ReplaceAllString(text, "://")
-}
