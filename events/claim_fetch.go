@@ -48,7 +48,9 @@ func FetchBodies(ctx context.Context, js jetstream.JetStream, transcripts []*Tra
 	return fetchBodies(ctx, js, transcripts, fetchPause)
 }
 
-func fetchBodies(ctx context.Context, js jetstream.JetStream, transcripts []*Transcript, pause time.Duration) ([]error, error) {
+func fetchBodies(
+	ctx context.Context, js jetstream.JetStream, transcripts []*Transcript, pause time.Duration,
+) ([]error, error) {
 	invalid := make([]error, len(transcripts))
 	var open []*claim
 	for i, t := range transcripts {

@@ -31,7 +31,8 @@ func (d *Decoder) Decode(m Message) (Event, error) {
 func (d *Decoder) run() {
 	a := readHeader(d.message.Header)
 	if a.server != "" {
-		d.problems.add("header:"+a.server, "must be absent: a server sets it on its copy of a message, and publishers never set it")
+		d.problems.add("header:"+a.server, "must be absent: a server sets it on its copy of a message, "+
+			"and publishers never set it")
 		return
 	}
 	switch mediaType(a.contentType) {

@@ -104,7 +104,8 @@ func syntaxProblem(err error) Problem {
 	if !errors.As(err, &syntactic) {
 		return Problem{Detail: "not JSON: " + withoutQuotation(err)}
 	}
-	return Problem{Pointer: storablePointer(string(syntactic.JSONPointer)), Detail: "not JSON: " + withoutQuotation(syntactic.Err)}
+	return Problem{Pointer: storablePointer(string(syntactic.JSONPointer)), Detail: "not JSON: " +
+		withoutQuotation(syntactic.Err)}
 }
 
 // storablePointer returns the pointer, or nothing if the names in it, which come from the data, are too long or not

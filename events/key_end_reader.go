@@ -59,7 +59,9 @@ type KeyEndReader struct {
 // Read passes the entries that are new to work, in slices of a limited length. unreadable are messages that hold no
 // entry. The error is [ErrNoKeyStream] if there is no stream. After an error the next read begins where this one
 // began.
-func (r *KeyEndReader) Read(ctx context.Context, js jetstream.JetStream, work func([]KeyEnd) error) (unreadable int, err error) {
+func (r *KeyEndReader) Read(
+	ctx context.Context, js jetstream.JetStream, work func([]KeyEnd) error,
+) (unreadable int, err error) {
 	stream, err := js.Stream(ctx, KeyStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return 0, ErrNoKeyStream
@@ -82,7 +84,9 @@ func (r *KeyEndReader) Read(ctx context.Context, js jetstream.JetStream, work fu
 }
 
 // readKeyEnds reads the messages after a sequence, and returns the sequence of the last one.
-func readKeyEnds(ctx context.Context, stream jetstream.Stream, after uint64, work func([]KeyEnd) error) (last uint64, unreadable int, err error) {
+func readKeyEnds(
+	ctx context.Context, stream jetstream.Stream, after uint64, work func([]KeyEnd) error,
+) (last uint64, unreadable int, err error) {
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       after + 1,

@@ -21,7 +21,9 @@ func LastMessage(ctx context.Context, js jetstream.JetStream, stream, filter str
 
 // NextMessage returns the first message of a stream on the subjects of a filter whose sequence is at least from.
 // The error is [jetstream.ErrMsgNotFound] if there is none.
-func NextMessage(ctx context.Context, js jetstream.JetStream, stream string, from uint64, filter string) (StoredMessage, error) {
+func NextMessage(
+	ctx context.Context, js jetstream.JetStream, stream string, from uint64, filter string,
+) (StoredMessage, error) {
 	return askLeader(ctx, js, stream, messageRequest{Sequence: from, NextFor: filter})
 }
 
@@ -37,7 +39,9 @@ const leaderTimeout = 5 * time.Second
 
 // askLeader asks the leader of a stream for a message. [jetstream.Stream] asks on another subject if allow_direct
 // is on: a replica can answer there, which lags, and the lists of deploy/nats.conf do not allow it.
-func askLeader(ctx context.Context, js jetstream.JetStream, stream string, request messageRequest) (m StoredMessage, err error) {
+func askLeader(
+	ctx context.Context, js jetstream.JetStream, stream string, request messageRequest,
+) (m StoredMessage, err error) {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return m, err

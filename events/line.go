@@ -23,7 +23,8 @@ func (d *Decoder) line(o *object, source string) {
 	// A misspelt id or time would be lost without a word.
 	for _, m := range each(o.members) {
 		if !slices.Contains([]string{"type", "data", "id", "time", "system"}, m[0].name) {
-			d.problems.add(storablePointer("/"+escapePointer(m[0].name)), "unknown member: a line has type, data, system, id and time")
+			d.problems.add(storablePointer("/"+escapePointer(m[0].name)),
+				"unknown member: a line has type, data, system, id and time")
 		}
 	}
 	ceType := required(o, "type", text)

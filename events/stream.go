@@ -114,15 +114,19 @@ func retentionRules(cfg jetstream.StreamConfig) []streamRule {
 		{cfg.MaxAge > 0, "max_age is set: events older than " + cfg.MaxAge.String() + " are lost to every rebuild."},
 		{cfg.MaxBytes > 0, "max_bytes is set: a full stream loses old events or refuses new ones."},
 		{cfg.MaxMsgs > 0, "max_msgs is set: a full stream loses old events or refuses new ones."},
-		{cfg.MaxMsgsPerSubject > 0, "max_msgs_per_subject is set: a subject has all events of one entity and system, so most are lost."},
+		{cfg.MaxMsgsPerSubject > 0, "max_msgs_per_subject is set: " +
+			"a subject has all events of one entity and system, so most are lost."},
 		{cfg.Retention != jetstream.LimitsPolicy, "retention is not limits: acknowledged events are deleted."},
 		{cfg.Storage != jetstream.FileStorage, "storage is not file: a restart loses every event."},
-		{cfg.PersistMode != jetstream.DefaultPersistMode, "persist_mode is not default: events are acknowledged before they are written."},
-		{cfg.Discard != jetstream.DiscardNew, "discard is not new: a full stream deletes its oldest events without an error."},
+		{cfg.PersistMode != jetstream.DefaultPersistMode,
+			"persist_mode is not default: events are acknowledged before they are written."},
+		{cfg.Discard != jetstream.DiscardNew,
+			"discard is not new: a full stream deletes its oldest events without an error."},
 		{!cfg.DenyDelete, "deny_delete is off: a single event can be deleted."},
 		{!cfg.DenyPurge, "deny_purge is off: the stream can be emptied."},
 		{cfg.AllowRollup, "allow_rollup_hdrs is on: a publisher's header can remove earlier events."},
-		{cfg.AllowDirect, "allow_direct is on: a replica that lags can report that there is no newer event; projectors refuse the stream."},
+		{cfg.AllowDirect, "allow_direct is on: a replica that lags can report that there is no newer event; " +
+			"projectors refuse the stream."},
 		{cfg.AllowMsgTTL, "allow_msg_ttl is on: a publisher's header can make an event expire."},
 	}
 }
@@ -136,9 +140,12 @@ func publishRules(cfg jetstream.StreamConfig) []streamRule {
 			": a publisher's retry can be stored twice."},
 		{cfg.NoAck, "no_ack is on: publishers get no acknowledgement of stored events."},
 		{cfg.Sealed, "sealed is on: no event can be stored."},
-		{cfg.MaxMsgSize > 0, "max_msg_size is set: publishers check events against the server's max_payload only, so the stream refuses some."},
-		{cfg.Mirror == nil && !slices.Equal(slices.Sorted(slices.Values(cfg.Subjects)), []string{publishedSubjects, ClockSubject}),
-			"subjects is not " + publishedSubjects + " and " + ClockSubject + ": the stream misses events, lacks the clock that watermarks follow, " +
+		{cfg.MaxMsgSize > 0, "max_msg_size is set: publishers check events against the server's max_payload only, " +
+			"so the stream refuses some."},
+		{cfg.Mirror == nil && !slices.Equal(slices.Sorted(slices.Values(cfg.Subjects)),
+			[]string{publishedSubjects, ClockSubject}),
+			"subjects is not " + publishedSubjects + " and " + ClockSubject +
+				": the stream misses events, lacks the clock that watermarks follow, " +
 				"or stores other messages among them."},
 	}
 }
@@ -150,13 +157,16 @@ func originRules(cfg jetstream.StreamConfig) []streamRule {
 	return []streamRule{
 		{len(cfg.Sources) > 0, "sources is set: sourced events get new sequences and no common order; use a mirror instead."},
 		{partial, "the mirror starts late or filters: it does not have every event."},
-		{m != nil && len(m.SubjectTransforms) > 0, "the mirror transforms subjects: the subjects of stored events already have their partition."},
+		{m != nil && len(m.SubjectTransforms) > 0,
+			"the mirror transforms subjects: the subjects of stored events already have their partition."},
 	}
 }
 
 // EnsureStream creates a stream where none of its name exists, and reports whether it did. It does not change an
 // existing stream, whatever its settings are.
-func EnsureStream(ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig) (created bool, err error) {
+func EnsureStream(
+	ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig,
+) (created bool, err error) {
 	_, err = js.Stream(ctx, config.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		_, err = js.CreateStream(ctx, config)

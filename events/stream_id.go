@@ -17,7 +17,8 @@ const streamIDKey = "callboard.stream"
 func StreamID(cfg jetstream.StreamConfig) (uuid.UUID, error) {
 	id, err := uuid.Parse(cfg.Metadata[streamIDKey])
 	if err != nil || id == uuid.Nil {
-		return uuid.Nil, fmt.Errorf("stream %s has no UUID as %s in its metadata: run 'callboard stream create', which adds one",
+		return uuid.Nil, fmt.Errorf("stream %s has no UUID as %s in its metadata: "+
+			"run 'callboard stream create', which adds one",
 			cfg.Name, streamIDKey)
 	}
 	return id, nil

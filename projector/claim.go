@@ -69,7 +69,8 @@ func (w *worker) claim(ctx context.Context) error {
 	case errors.Is(err, store.ErrDefinitionMismatch):
 		return &ingest.StopError{
 			Reason: ingest.DefinitionMismatch,
-			Detail: "another release built the projection, and its projector and readers continue with it; run 'callboard rebuild' of this release",
+			Detail: "another release built the projection, and its projector and readers continue with it; " +
+				"run 'callboard rebuild' of this release",
 		}
 	}
 	return err

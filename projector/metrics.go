@@ -51,22 +51,28 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: prefix + "commit_seconds", Help: "Time to apply a batch, from fetching claim checks to the last commit.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}, []string{"partition"}),
-		position:  gauge("position", "Stream sequence up to which the messages of the partition are in the tables.", "partition"),
-		pending:   gauge("pending", "Messages of the partition above the position.", "partition"),
-		watermark: gauge("watermark_seconds", "Unix time before which every stored event of the partition is in the tables.", "partition"),
+		position: gauge("position", "Stream sequence up to which the messages of the partition are in the tables.",
+			"partition"),
+		pending: gauge("pending", "Messages of the partition above the position.", "partition"),
+		watermark: gauge("watermark_seconds",
+			"Unix time before which every stored event of the partition is in the tables.", "partition"),
 		clockAhead: gauge("clock_ahead_seconds",
-			"How far the stream's time of the partition's newest message, or of the stream while it is idle, is ahead of this host's; negative: behind.",
+			"How far the stream's time of the partition's newest message, or of the stream while it is idle, "+
+				"is ahead of this host's; negative: behind.",
 			"partition"),
 		owned:   gauge("owned", "1 if this projector owns the partition, else 0.", "partition"),
 		notices: counter("notices_total", "Webhook notices written, by kind.", "kind"),
 		stopped: gauge("stopped", "1 if the partition is stopped until an operator acts.", "partition", "reason"),
 
 		capped: counter("clock_capped_total",
-			"Messages that count as stored at this host's time, because the stream's was more than a minute ahead.").WithLabelValues(),
+			"Messages that count as stored at this host's time, because the stream's was more than a minute "+
+				"ahead.").WithLabelValues(),
 		feedBytes: gauge("feed_bytes", "Bytes of messages in memory that are not committed.").WithLabelValues(),
 		journal: gauge("keys_journal_readable",
-			"1 if the stream KEYS could be read and its key revocations and expiries were applied when the projector tried last, else 0.").WithLabelValues(),
-		firstSequence:   gauge("stream_first_sequence", "Sequence of the first message that the stream still has.").WithLabelValues(),
+			"1 if the stream KEYS could be read and its key revocations and expiries were applied when the projector tried "+
+				"last, else 0.").WithLabelValues(),
+		firstSequence: gauge("stream_first_sequence",
+			"Sequence of the first message that the stream still has.").WithLabelValues(),
 		openDeadLetters: gauge("dead_letters_open", "Dead letters that are neither applied nor dropped."),
 		generation: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "callboard_generation", Help: "Number of the generation of the projection that is live.",
@@ -105,7 +111,8 @@ func (m *metrics) storedAhead(partition int, stored, now time.Time) {
 func (m *metrics) count(c store.MessageCounts) {
 	for entity, n := range c {
 		for outcome, count := range map[fold.Outcome]int64{
-			fold.Applied: n.Applied, fold.Stale: n.Stale - n.Conflicting, fold.Conflicting: n.Conflicting, fold.Ignored: n.Ignored,
+			fold.Applied: n.Applied, fold.Stale: n.Stale - n.Conflicting, fold.Conflicting: n.Conflicting,
+			fold.Ignored: n.Ignored,
 		} {
 			if count > 0 {
 				m.events.WithLabelValues(string(entity), outcome.String()).Add(float64(count))

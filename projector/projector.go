@@ -63,8 +63,8 @@ func New(config Config) *Projector {
 	}
 	config.Control = cmp.Or(config.Control, config.Database)
 	return &Projector{
-		config: config, store: store.New(config.Database), control: store.New(config.Control), metrics: newMetrics(config.Metrics),
-		batches: make(chan struct{}, config.Database.Config().MaxConns),
+		config: config, store: store.New(config.Database), control: store.New(config.Control),
+		metrics: newMetrics(config.Metrics), batches: make(chan struct{}, config.Database.Config().MaxConns),
 	}
 }
 
@@ -120,7 +120,8 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	shared := feed.NewSharedFeed(feed.Config{
-		Conn: p.config.JetStream.Conn(), Stream: source, Partitions: count, Bytes: p.config.FeedBytes, Stall: stallTicks * p.config.Tick,
+		Conn: p.config.JetStream.Conn(), Stream: source, Partitions: count, Bytes: p.config.FeedBytes,
+		Stall: stallTicks * p.config.Tick,
 	})
 	supervisor := newSupervisor(p, source, shared, share)
 	clock := &clockActor{projector: p, supervisor: supervisor, feed: shared}
@@ -177,7 +178,9 @@ func (p *Projector) holdPartitions(ctx context.Context, locks *Locks, supervisor
 
 // acquirePartitions locks the partitions that are free, and starts their workers. It tells whether no other projector
 // owns any.
-func (p *Projector) acquirePartitions(ctx context.Context, locks *Locks, supervisor *supervisor) (complete bool, err error) {
+func (p *Projector) acquirePartitions(
+	ctx context.Context, locks *Locks, supervisor *supervisor,
+) (complete bool, err error) {
 	startable := supervisor.startable()
 	locked, err := locks.TryLock(ctx, startable)
 	if err != nil {
@@ -192,7 +195,8 @@ func (p *Projector) acquirePartitions(ctx context.Context, locks *Locks, supervi
 func (p *Projector) terminateUnresponsive(ctx context.Context, locks *Locks) error {
 	terminated, err := locks.TerminateUnresponsive(ctx, p.config.OwnerChecks)
 	for _, session := range terminated {
-		p.config.Log.Warn().Int32("pid", session.PID).Str("application_name", session.Application).Msg("terminated unresponsive projector")
+		p.config.Log.Warn().Int32("pid", session.PID).Str("application_name", session.Application).
+			Msg("terminated unresponsive projector")
 	}
 	return err
 }
@@ -206,12 +210,14 @@ func (p *Projector) partitions(count int) (list []int, err error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("none of the partitions %v of CALLBOARD_PARTITIONS is the stream's, which has 0-%d: correct the setting",
+		return nil, fmt.Errorf("none of the partitions %v of CALLBOARD_PARTITIONS is the stream's, which has 0-%d: "+
+			"correct the setting",
 			p.config.Partitions, count-1)
 	}
 	surplus := slices.DeleteFunc(slices.Clone(p.config.Partitions), func(partition int) bool { return partition < count })
 	if len(surplus) > 0 {
-		p.config.Log.Error().Ints("surplus", surplus).Int("last_partition", count-1).Msg("partitions of CALLBOARD_PARTITIONS are not the stream's")
+		p.config.Log.Error().Ints("surplus", surplus).Int("last_partition", count-1).
+			Msg("partitions of CALLBOARD_PARTITIONS are not the stream's")
 	}
 	return list, nil
 }

@@ -24,11 +24,13 @@ func (w *worker) committed(changes store.ChangeSet) {
 		w.log.Warn().Uint64("sequence", dead.Sequence).Str("reason", dead.Reason).Msg("dead letter recorded")
 	}
 	for _, c := range changes.Conflicts[:min(len(changes.Conflicts), maxLoggedConflicts)] {
-		w.log.Warn().Uint64("sequence", c.Sequence).Str("entity", string(c.Entity)).Str("source", c.Source).Str("event", c.ID).
+		w.log.Warn().Uint64("sequence", c.Sequence).Str("entity", string(c.Entity)).Str("source", c.Source).Str("event",
+			c.ID).
 			Msg("event has the version of an applied event and other content: it changed nothing")
 	}
 	for _, r := range changes.Retries {
-		w.log.Info().Uint64("sequence", r.Sequence).Uint64("dead_letter", r.DeadLetter.Sequence).Stringer("outcome", r.Outcome).
+		w.log.Info().Uint64("sequence", r.Sequence).Uint64("dead_letter", r.DeadLetter.Sequence).Stringer("outcome",
+			r.Outcome).
 			Str("reason", r.Reason).Msg("dead letter retried")
 	}
 }
@@ -37,7 +39,8 @@ func (w *worker) committed(changes store.ChangeSet) {
 func (w *worker) reportCap(c fold.ClockAdjustment) {
 	w.projector.metrics.capped.Add(float64(c.Messages))
 	w.log.Warn().Uint64("first", c.First).Uint64("last", c.Last).Int("messages", c.Messages).
-		Time("stored_at", c.LastStoredAt.Std()).Time("capped_at", c.Time.Std()).Msg("the stream's clock is ahead: messages capped")
+		Time("stored_at", c.LastStoredAt.Std()).Time("capped_at", c.Time.Std()).
+		Msg("the stream's clock is ahead: messages capped")
 }
 
 // wakeSenders tells the webhook senders that there are notices. A lost message costs little: senders look by

@@ -136,7 +136,8 @@ func (s *supervisor) exited(e exit) {
 	if errors.Is(e.err, store.ErrFenced) || errors.Is(e.err, feed.ErrReconnected) {
 		level = zerolog.InfoLevel // nothing is wrong: another projector or an operator took over, or NATS is back
 	}
-	s.projector.config.Log.WithLevel(level).Err(e.err).Int("partition", e.partition).Time("not_before", state.notBefore).Msg("partition stopped")
+	s.projector.config.Log.WithLevel(level).Err(e.err).Int("partition", e.partition).Time("not_before", state.notBefore).
+		Msg("partition stopped")
 }
 
 // wait returns once every worker has exited.

@@ -48,7 +48,8 @@ func runWorker(ctx context.Context, s *supervisor, partition int) exit {
 	}
 	w.failed = make(chan error, 1)
 	err := w.run(ctx, s)
-	return exit{partition: partition, replicated: w.source.Stream != nil && w.source.CachedInfo().Config.Replicas > 1, err: err}
+	return exit{partition: partition, replicated: w.source.Stream != nil && w.source.CachedInfo().Config.Replicas > 1,
+		err: err}
 }
 
 func (w *worker) run(ctx context.Context, s *supervisor) error {
@@ -59,7 +60,8 @@ func (w *worker) run(ctx context.Context, s *supervisor) error {
 	defer w.feed.Leave()
 	w.projector.metrics.resumed(w.partition)
 	w.moved(w.applier.Position)
-	w.log.Info().Uint64("position", w.applier.Position.Sequence).Int64("epoch", w.applier.Position.Epoch).Msg("partition claimed")
+	w.log.Info().Uint64("position", w.applier.Position.Sequence).Int64("epoch", w.applier.Position.Epoch).
+		Msg("partition claimed")
 	defer s.activate(w)()
 	return w.loop(ctx)
 }

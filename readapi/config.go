@@ -181,7 +181,8 @@ func parseBaseURL(text string) (*url.URL, error) {
 		base.RawQuery != "" || base.ForceQuery || base.Fragment != "" || base.RawPath != "",
 		strings.ContainsAny(base.Path, "{}"), // they would be variables of the routes
 		!strings.HasSuffix(base.Path, "/v1"):
-		return nil, errors.New("invalid base URL: use an http or https URL that ends in /v1, without credentials, query and fragment")
+		return nil, errors.New("invalid base URL: use an http or https URL that ends in /v1, without credentials, " +
+			"query and fragment")
 	}
 	return base, nil
 }

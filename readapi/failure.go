@@ -61,7 +61,8 @@ func problemOf(err error) *problem {
 	case errors.Is(err, access.ErrThrottled):
 		return &problem{code: serviceUnavailable, retryAfter: throttledRetryAfter, cause: err}
 	case errors.Is(err, query.ErrNoSystem):
-		return &problem{code: serviceUnavailable, retryAfter: unavailableRetryAfter, cause: fmt.Errorf("covered on the primary: %w", err)}
+		return &problem{code: serviceUnavailable, retryAfter: unavailableRetryAfter,
+			cause: fmt.Errorf("covered on the primary: %w", err)}
 	case errors.Is(err, query.ErrNotFound):
 		return &problem{code: notFound}
 	case unavailable(err), errors.Is(err, audio.ErrNoCredentials):
@@ -95,8 +96,10 @@ func unavailable(err error) bool {
 	}
 	var network net.Error
 	return errors.As(err, &network) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, access.ErrNodeDown) || errors.Is(err, access.ErrSwitching) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed)
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, access.ErrNodeDown) ||
+		errors.Is(err, access.ErrSwitching) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, pgconn.ErrConnClosed)
 }
 
 // temporary reports whether a SQLSTATE is about the server's state and not about the statement. A replica's recovery

@@ -164,7 +164,8 @@ func (m *FreshnessMonitor) Collect(out chan<- prometheus.Metric) {
 		"How far the watermarks of the database that this reader reads are behind the primary's; 0 without a replica.",
 		s.replicaLag.Seconds(), nil)
 	gauge("callboard_reader_coverage_age_seconds",
-		"How far the partition that is furthest behind is behind now, on the primary: the age of the grants of groups and organizations.",
+		"How far the partition that is furthest behind is behind now, on the primary: "+
+			"the age of the grants of groups and organizations.",
 		s.coverageAge().Seconds(), nil)
 	gauge("callboard_generation", "Number of the generation of the projection that is live.", float64(s.Generation), nil)
 }

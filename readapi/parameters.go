@@ -54,7 +54,8 @@ func (p *parameters) add(pair string) {
 	rawName, rawValue, _ := strings.Cut(pair, "=")
 	name, err := url.QueryUnescape(rawName)
 	if err != nil || strings.Contains(rawName, ";") {
-		p.problems = append(p.problems, fieldProblem{"", invalidFormat, "The query string is malformed; percent-encode the names of parameters."})
+		p.problems = append(p.problems, fieldProblem{"", invalidFormat,
+			"The query string is malformed; percent-encode the names of parameters."})
 		return
 	}
 	if i, ok := p.index[name]; ok {
@@ -63,7 +64,8 @@ func (p *parameters) add(pair string) {
 	}
 	p.index[name] = len(p.given)
 	value, err := url.QueryUnescape(rawValue)
-	malformed := err != nil || strings.Contains(rawValue, ";") || !utf8.ValidString(value) || strings.ContainsRune(value, 0)
+	malformed := err != nil || strings.Contains(rawValue, ";") || !utf8.ValidString(value) ||
+		strings.ContainsRune(value, 0)
 	p.given = append(p.given, parameter{name: name, value: value, malformed: malformed, times: 1})
 }
 
@@ -253,7 +255,8 @@ func (p *parameters) instant(name string) (time.Time, bool) {
 	}
 	t, ok := parseInstant(text)
 	if !ok {
-		p.reject(name, invalidFormat, "The value must be an RFC 3339 date-time in UTC, such as 2026-03-01T00:00:00Z; encode + as %2B.")
+		p.reject(name, invalidFormat, "The value must be an RFC 3339 date-time in UTC, such as 2026-03-01T00:00:00Z; "+
+			"encode + as %2B.")
 	}
 	return t, ok
 }
@@ -285,7 +288,8 @@ func (p *parameters) cursor(s *access.Sealer, window windowDigest, start cursor)
 	case wrong == cursorInvalid:
 		p.reject("cursor", wrong, "The cursor is not valid; start the window again without a cursor.")
 	case wrong == cursorMismatch && validWindow:
-		p.reject("cursor", wrong, "The cursor belongs to another phone system, timeField, dateFrom or dateTo; start this window without a cursor.")
+		p.reject("cursor", wrong, "The cursor belongs to another phone system, timeField, dateFrom or dateTo; "+
+			"start this window without a cursor.")
 	}
 	return c
 }

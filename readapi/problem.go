@@ -90,7 +90,8 @@ func (c code) info() codeInfo {
 			"The API key is missing or not valid; send a valid key in the X-API-Key header.")
 	case insufficientScope:
 		return permanent(http.StatusForbidden, "Insufficient scope",
-			"The API key does not have the scope that this operation requires, or has it only for one person's calls; use another key.")
+			"The API key does not have the scope that this operation requires, or has it only for one person's calls; "+
+				"use another key.")
 	case credentialNotAccepted:
 		return permanent(http.StatusForbidden, "Credential not accepted",
 			"This API accepts only tenant API keys; send one in the X-API-Key header.")
@@ -177,6 +178,7 @@ func (p *problem) append(b []byte, correlationID string) []byte {
 		Params        any            `json:"params,omitempty"`
 		RetryAfter    int            `json:"retry_after,omitempty"`
 	}{
-		p.code.problemType(), i.title, i.status, p.code, i.detail, correlationID, i.retryable, p.errors, p.params, p.retryAfter,
+		p.code.problemType(), i.title, i.status, p.code, i.detail, correlationID, i.retryable, p.errors, p.params,
+		p.retryAfter,
 	})
 }

@@ -83,7 +83,9 @@ func (w *statusWriter) Write(b []byte) (int, error) {
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // addDescription adds the OpenAPI description, the page that renders it, and the page's assets.
-func addDescription(endpoints map[string]publicRoute, baseURL, prefix string, approvals docs.Approvals, grace time.Duration) error {
+func addDescription(
+	endpoints map[string]publicRoute, baseURL, prefix string, approvals docs.Approvals, grace time.Duration,
+) error {
 	files, err := docs.Files(baseURL, prefix, approvals)
 	if err != nil {
 		return err

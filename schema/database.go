@@ -48,7 +48,8 @@ func SetPasswords(ctx context.Context, url string, passwords Passwords) error {
 	// The server gets verifiers, not passwords.
 	var statements strings.Builder
 	for _, r := range []struct{ role, password string }{
-		{"callboard_projector", passwords.Projector}, {"callboard_reader", passwords.Reader}, {"callboard_operator", passwords.Operator},
+		{"callboard_projector", passwords.Projector}, {"callboard_reader", passwords.Reader},
+		{"callboard_operator", passwords.Operator},
 		{"callboard_webhooks", passwords.Webhooks},
 	} {
 		verifier, err := scramVerifier(r.password)

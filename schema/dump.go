@@ -36,7 +36,8 @@ func (e *VersionError) Error() string {
 	if e.Database < Version() {
 		return ErrNotMigrated.Error()
 	}
-	return fmt.Sprintf("the database has schema version %d, this release knows %d: use the newer release's callboard", e.Database, Version())
+	return fmt.Sprintf("the database has schema version %d, this release knows %d: use the newer release's callboard",
+		e.Database, Version())
 }
 
 // waitForFiles let a transaction wait for files.

@@ -71,7 +71,8 @@ func (l *Load) checkEmpty(ctx context.Context) error {
 	}
 
 	// What migrate and idle projectors have left gives way to the rows of the backup.
-	_, err := l.tx.Exec(ctx, "delete from control.generation; delete from control.stream; delete from control.audit_position")
+	_, err := l.tx.Exec(ctx, "delete from control.generation; delete from control.stream; "+
+		"delete from control.audit_position")
 	if err != nil {
 		return fmt.Errorf("empty generation: %w", err)
 	}

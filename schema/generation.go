@@ -23,7 +23,8 @@ func (g Generation) Schema() string { return fmt.Sprintf("generation_%d", g.ID) 
 // projector claims.
 func NewGeneration(ctx context.Context, tx pgx.Tx, partitions int) (Generation, error) {
 	var g Generation
-	err := tx.QueryRow(ctx, "insert into control.generation (definition) values ($1) returning id", Definition()).Scan(&g.ID)
+	err := tx.QueryRow(ctx, "insert into control.generation (definition) values ($1) returning id",
+		Definition()).Scan(&g.ID)
 	if err != nil {
 		return g, fmt.Errorf("generation: %w", err)
 	}
@@ -41,7 +42,8 @@ func createTables(ctx context.Context, tx pgx.Tx, name string, id int64, partiti
 	err := execute(ctx, tx, []string{
 		"set local search_path to " + name,
 		projectionDDL(),
-		fmt.Sprintf("insert into generation (id, definition, partitions) values (%d, '\\x%x', nullif(%d, 0))", id, Definition(), partitions),
+		fmt.Sprintf("insert into generation (id, definition, partitions) values (%d, '\\x%x', nullif(%d, 0))", id,
+			Definition(), partitions),
 	})
 	if err != nil {
 		return err
@@ -64,13 +66,15 @@ func NewVerification(ctx context.Context, tx pgx.Tx, partitions int) error {
 // DropVerification drops the tables in the schema [Verification].
 func DropVerification(ctx context.Context, tx pgx.Tx) error {
 	statements, err := queryStatements(ctx, tx, fmt.Sprintf(
-		"select format('drop table %%s', oid::regclass) from pg_class where relnamespace = '%s'::regnamespace and relkind = 'r'", Verification))
+		"select format('drop table %%s', oid::regclass) from pg_class where relnamespace = '%s'::regnamespace and relkind = "+
+			"'r'", Verification))
 	if err != nil {
 		return err
 	}
 	err = execute(ctx, tx, statements)
 	if HasCode(err, pgerrcode.InsufficientPrivilege) {
-		return fmt.Errorf("an interrupted command of another user has left tables in the schema %s: run 'callboard verify' as that user: %w",
+		return fmt.Errorf("an interrupted command of another user has left tables in the schema %s: "+
+			"run 'callboard verify' as that user: %w",
 			Verification, err)
 	}
 	return err
@@ -112,7 +116,8 @@ func (g Generation) MakePrevious(ctx context.Context, tx pgx.Tx) error {
 func (g Generation) Drop(ctx context.Context, tx pgx.Tx) error {
 	return execute(ctx, tx, []string{
 		fmt.Sprintf("drop schema if exists %s cascade", g.Schema()),
-		fmt.Sprintf("delete from control.dead_letter d where generation = %d and exists (select from control.generation where id = d.generation and switched_at is null)", g.ID),
+		fmt.Sprintf("delete from control.dead_letter d where generation = %d and exists (select from control.generation "+
+			"where id = d.generation and switched_at is null)", g.ID),
 		fmt.Sprintf("update control.generation set state = 'dropped' where id = %d", g.ID),
 	})
 }

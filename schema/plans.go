@@ -14,7 +14,8 @@ const (
 	// again.
 	invalidatePlansSQL = "grant usage on schema projection to callboard_reader"
 	// runningSQL selects the transactions of other sessions.
-	runningSQL = "select virtualtransaction from pg_locks where locktype = 'virtualxid' and granted and pid <> pg_backend_pid()"
+	runningSQL = "select virtualtransaction from pg_locks where locktype = 'virtualxid' and granted and pid <> " +
+		"pg_backend_pid()"
 	// maxPlanWait limits the wait for transactions that have nothing to do with the projection.
 	maxPlanWait = 5 * time.Second
 )

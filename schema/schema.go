@@ -198,7 +198,8 @@ func ensureProjection(ctx context.Context, conn *pgx.Conn) error {
 			return buildProjection(ctx, tx)
 		}
 		var current bool
-		err := tx.QueryRow(ctx, "select definition = $1 from control.generation where state = 'live'", Definition()).Scan(&current)
+		err := tx.QueryRow(ctx, "select definition = $1 from control.generation where state = 'live'",
+			Definition()).Scan(&current)
 		if err != nil {
 			return fmt.Errorf("generation: %w", err)
 		}

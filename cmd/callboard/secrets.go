@@ -70,8 +70,10 @@ func (c *secretsCreateCommand) files() (files []secretFile) {
 	}
 	if len(c.replicas()) > 0 {
 		add(passwordFile("standby"), randomPassword)
-		add("postgres-reader-replica-url", text(func(sources []string) string { return c.readerReplicaURL(sources[0]) }), passwordFile("reader"))
-		add("webhook-read-urls", text(func(sources []string) string { return c.webhookReadURLs(sources[0]) }), passwordFile("webhooks"))
+		add("postgres-reader-replica-url", text(func(sources []string) string { return c.readerReplicaURL(sources[0]) }),
+			passwordFile("reader"))
+		add("webhook-read-urls", text(func(sources []string) string { return c.webhookReadURLs(sources[0]) }),
+			passwordFile("webhooks"))
 	}
 
 	// The users of NATS.

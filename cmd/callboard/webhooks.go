@@ -49,7 +49,9 @@ func (o operatorName) get() string {
 }
 
 // withEndpoints does work with the registry of endpoints.
-func withEndpoints(ctx context.Context, s setting.Postgres, by operatorName, work func(*registry.Registry) error) error {
+func withEndpoints(
+	ctx context.Context, s setting.Postgres, by operatorName, work func(*registry.Registry) error,
+) error {
 	return withDatabase(ctx, s, func(pool *pgxpool.Pool) error {
 		return withWebhookAdvice(work(registry.New(pool, by.get())))
 	})
@@ -64,7 +66,8 @@ func withWebhookAdvice(err error) error {
 	case errors.Is(err, registry.ErrUnknownEndpoint):
 		return fmt.Errorf("%w\nRun 'callboard webhooks list' to list all endpoints", err)
 	case errors.Is(err, registry.ErrUnknownDelivery):
-		return fmt.Errorf("%w\nRun 'callboard webhooks deliveries ID' to list an endpoint's deliveries; nothing was changed", err)
+		return fmt.Errorf("%w\nRun 'callboard webhooks deliveries ID' to list an endpoint's deliveries; "+
+			"nothing was changed", err)
 	}
 	return err
 }

@@ -104,7 +104,8 @@ func (c *webhooksAddCommand) candidate() (registry.Candidate, error) {
 		return registry.Candidate{}, err
 	}
 	kind, id := c.grant()
-	return registry.NewCandidate(c.Name, url, registry.Target{Kind: registry.TargetKind(kind), ID: id}, c.Kinds, c.Concurrency, vault)
+	return registry.NewCandidate(c.Name, url, registry.Target{Kind: registry.TargetKind(kind), ID: id}, c.Kinds,
+		c.Concurrency, vault)
 }
 
 // checkURL returns the canonical form of an endpoint's URL.
@@ -147,7 +148,8 @@ func (a addedEndpoint) lines() []string {
 	return []string{
 		a.Secret,
 		"",
-		"This is the secret with which the receiver verifies requests. It can't be shown again; 'webhooks rotate' makes another.",
+		"This is the secret with which the receiver verifies requests. It can't be shown again; " +
+			"'webhooks rotate' makes another.",
 		fmt.Sprintf("Endpoint %s is %s. It receives what becomes fetchable from now on.", a.ID, a.State),
 	}
 }

@@ -153,8 +153,8 @@ type webhooksDeliveriesCommand struct {
 // Run lists deliveries. The note that the list was cut goes to standard error, since a program may read the list.
 func (c *webhooksDeliveriesCommand) Run(ctx context.Context, streams run.Streams) error {
 	query := registry.Query{
-		Endpoint: c.ID, State: registry.DeliveryState(c.State), Since: c.Since, Kind: webhook.Kind(c.Kind), CallSid: c.CallSid,
-		Limit: c.Limit,
+		Endpoint: c.ID, State: registry.DeliveryState(c.State), Since: c.Since, Kind: webhook.Kind(c.Kind),
+		CallSid: c.CallSid, Limit: c.Limit,
 	}
 	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
 		deliveries, more, err := r.Deliveries(ctx, query)
@@ -188,7 +188,8 @@ func (c *webhooksRedeliverCommand) Run(ctx context.Context, streams run.Streams)
 		if err != nil {
 			return err
 		}
-		return c.print(streams.Out, map[string]int{"redelivered": count}, fmt.Sprintf("Deliveries that are sent again: %d.", count))
+		return c.print(streams.Out, map[string]int{"redelivered": count},
+			fmt.Sprintf("Deliveries that are sent again: %d.", count))
 	})
 }
 

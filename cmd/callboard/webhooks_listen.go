@@ -66,8 +66,8 @@ func (c *webhooksListenCommand) Run(ctx context.Context, streams run.Streams) er
 
 	// Until the end of ctx.
 	server := &http.Server{
-		Handler: &hookReceiver{output: c.output, out: streams.Out, secrets: c.Secrets}, ReadTimeout: hookTimeout, WriteTimeout: hookTimeout,
-		MaxHeaderBytes: maxHookBytes,
+		Handler: &hookReceiver{output: c.output, out: streams.Out, secrets: c.Secrets}, ReadTimeout: hookTimeout,
+		WriteTimeout: hookTimeout, MaxHeaderBytes: maxHookBytes,
 	}
 	return run.Serve(ctx, tls.NewListener(listener, &tls.Config{
 		Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12,
@@ -84,7 +84,8 @@ func (l listening) lines() []string {
 	return []string{
 		"Listening on " + l.URL,
 		"The certificate, with its key, is in " + l.CA + ".",
-		"Set CALLBOARD_WEBHOOK_CA_FILE to it and CALLBOARD_WEBHOOK_ALLOW_NETWORKS to the network of this address where the program webhooks runs.",
+		"Set CALLBOARD_WEBHOOK_CA_FILE to it and CALLBOARD_WEBHOOK_ALLOW_NETWORKS to the network of this address where the " +
+			"program webhooks runs.",
 	}
 }
 

@@ -11,5 +11,6 @@ import (
 )
 
 func main() {
-	run.MainServer[runprojector.Program]("projector", "Applies the stream's events to the projection, and stores audit entries.", "127.0.0.1:9091")
+	run.MainServer[runprojector.Program]("projector",
+		"Applies the stream's events to the projection, and stores audit entries.", "127.0.0.1:9091")
 }

@@ -11,5 +11,6 @@ import (
 )
 
 func main() {
-	run.MainServer[runreadapi.Program]("readapi", "Serves the API's read operations from the projection.", "127.0.0.1:9090")
+	run.MainServer[runreadapi.Program]("readapi", "Serves the API's read operations from the projection.",
+		"127.0.0.1:9090")
 }

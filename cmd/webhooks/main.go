@@ -11,5 +11,6 @@ import (
 )
 
 func main() {
-	run.MainServer[runwebhooks.Program]("webhooks", "Sends webhooks to the endpoints that operators registered.", "127.0.0.1:9092")
+	run.MainServer[runwebhooks.Program]("webhooks", "Sends webhooks to the endpoints that operators registered.",
+		"127.0.0.1:9092")
 }

@@ -77,6 +77,7 @@ const idBytes = 20
 // version at which it became available; 0 for [CallEnded]. The id has no dot, which separates the parts of what is
 // signed.
 func ID(kind Kind, phoneSystem uuid.UUID, key string, version int64) string {
-	digest := sha256.Sum256([]byte(strings.Join([]string{string(kind), phoneSystem.String(), key, strconv.FormatInt(version, 10)}, "\x00")))
+	digest := sha256.Sum256([]byte(strings.Join([]string{string(kind), phoneSystem.String(), key,
+		strconv.FormatInt(version, 10)}, "\x00")))
 	return "evt_" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(digest[:idBytes]))
 }

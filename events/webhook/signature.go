@@ -43,7 +43,8 @@ func ParseSecret(text string) (Secret, error) {
 	}
 	key, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil || len(key) < minSecretBytes || len(key) > maxSecretBytes {
-		return Secret{}, fmt.Errorf("webhook secret: must be whsec_ and %d to %d bytes in base64", minSecretBytes, maxSecretBytes)
+		return Secret{}, fmt.Errorf("webhook secret: must be whsec_ and %d to %d bytes in base64", minSecretBytes,
+			maxSecretBytes)
 	}
 	return Secret{&key}, nil
 }

@@ -67,7 +67,8 @@ func (v *Vault) Seal(endpoint uuid.UUID, plain []byte) Sealed {
 func (v *Vault) Open(endpoint uuid.UUID, sealed Sealed) ([]byte, error) {
 	i := slices.IndexFunc(v.keys, func(k Key) bool { return k.id == sealed.KeyID })
 	if i < 0 {
-		return nil, fmt.Errorf("open secret %s of endpoint %s: %w %q: add that key to %s", sealed.ID, endpoint, ErrUnknownKey, sealed.KeyID, keySetting)
+		return nil, fmt.Errorf("open secret %s of endpoint %s: %w %q: add that key to %s", sealed.ID, endpoint,
+			ErrUnknownKey, sealed.KeyID, keySetting)
 	}
 	plain, err := (*v.keys[i].aead).Open(nil, nil, sealed.Data, ids(endpoint, sealed.ID))
 	if err != nil {

@@ -46,8 +46,8 @@ func (c Config) openPools(ctx context.Context, registry prometheus.Registerer) (
 	} {
 		var err error
 		*open.pool, err = connection.NewPool(ctx, connection.PostgresConfig{
-			URL: c.Postgres, Program: open.program, Pool: open.name, Connections: open.size, ReadWrite: true, Settings: open.session,
-			Log: c.Log, Metrics: registry,
+			URL: c.Postgres, Program: open.program, Pool: open.name, Connections: open.size, ReadWrite: true,
+			Settings: open.session, Log: c.Log, Metrics: registry,
 		})
 		if err != nil {
 			p.close()

@@ -106,8 +106,8 @@ func Run(ctx context.Context, c Config) error {
 
 	// The actors of the program.
 	p := projector.New(projector.Config{
-		JetStream: nats.JetStream, Stream: c.Stream, Database: pools.batches, Control: pools.control, Partitions: c.Partitions,
-		Log: c.Log, Metrics: registry, Tracer: traces.Tracer(),
+		JetStream: nats.JetStream, Stream: c.Stream, Database: pools.batches, Control: pools.control,
+		Partitions: c.Partitions, Log: c.Log, Metrics: registry, Tracer: traces.Tracer(),
 	})
 	auditWriter := audit.New(audit.Config{
 		JetStream: nats.JetStream, Database: pools.audit, Retention: c.AuditDays, Log: c.Log, Metrics: registry,

@@ -114,7 +114,8 @@ func Run(ctx context.Context, c Config) error {
 	auditQueue := auditqueue.NewQueue(auditqueue.Config{JetStream: nats.JetStream, Log: c.Log, Metrics: registry})
 	handler, err := readapi.New(readapi.Config{
 		Primary: pools.access, Projection: pools.projection, Peppers: c.Peppers, Limiter: limiter, AuditQueue: auditQueue,
-		Secret: []byte(c.CursorKey.Reveal()), Audio: c.Audio, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies, Timeout: c.RequestTimeout,
+		Secret: []byte(c.CursorKey.Reveal()), Audio: c.Audio, BaseURL: c.BaseURL, TrustedProxies: c.TrustedProxies,
+		Timeout:           c.RequestTimeout,
 		DimensionsTimeout: c.DimensionsTimeout, CoverageMaxAge: c.CoverageMaxAge, BodyMemory: c.BodyMemory,
 		Log: c.Log, Metrics: registry,
 	})
@@ -187,7 +188,9 @@ func publicServer() *http.Server {
 
 // readiness returns a check that both databases can be reached and the audit queue is not full. The projection's lag
 // does not matter, since every response contains the watermark.
-func readiness(running context.Context, auditQueue *auditqueue.Queue, pools ...*pgxpool.Pool) func(context.Context) error {
+func readiness(
+	running context.Context, auditQueue *auditqueue.Queue, pools ...*pgxpool.Pool,
+) func(context.Context) error {
 	return func(ctx context.Context) error {
 		switch {
 		case running.Err() != nil:

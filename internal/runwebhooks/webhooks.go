@@ -85,8 +85,8 @@ func Run(ctx context.Context, c Config) error {
 	registry := run.NewRegistry()
 	connection.CheckTLS(c.Log, append([]setting.URL{c.Postgres}, c.ReadURLs...)...)
 	pool, err := connection.NewPool(ctx, connection.PostgresConfig{
-		URL: c.Postgres, Program: "webhooks", Pool: "webhooks", Connections: connections, ReadWrite: true, Settings: session(),
-		Log: c.Log, Metrics: registry,
+		URL: c.Postgres, Program: "webhooks", Pool: "webhooks", Connections: connections, ReadWrite: true,
+		Settings: session(), Log: c.Log, Metrics: registry,
 	})
 	if err != nil {
 		return err
@@ -96,7 +96,8 @@ func Run(ctx context.Context, c Config) error {
 		Database: pool, NATS: nats.JetStream.Conn(), Gate: c.gate(), Vault: vault, InFlight: c.InFlight,
 		Schedule: sender.Schedule{Retries: c.Retries, GiveUp: c.GiveUp},
 		Client: egress.New(egress.Config{
-			Networks: c.Targets.AllowNetworks, Ports: c.Targets.Ports, Roots: roots, Timeout: c.Timeout, Version: run.ReadBuild().Version,
+			Networks: c.Targets.AllowNetworks, Ports: c.Targets.Ports, Roots: roots, Timeout: c.Timeout,
+			Version: run.ReadBuild().Version,
 		}),
 		Timeout: c.Timeout, Days: c.Retention.Days, Poll: 250 * time.Millisecond, Log: c.Log, Metrics: registry,
 	})
@@ -105,7 +106,8 @@ func Run(ctx context.Context, c Config) error {
 	stack.Go(ctx, "nats", nats.Run)
 	stack.Go(ctx, "sender", sender.Run)
 	stack.Go(ctx, "admin", func(actorCtx context.Context) error {
-		return run.ServeAdmin(actorCtx, c.Admin, run.Admin{Ready: readiness(ctx, sender, nats), Metrics: registry, Log: c.Log})
+		return run.ServeAdmin(actorCtx, c.Admin,
+			run.Admin{Ready: readiness(ctx, sender, nats), Metrics: registry, Log: c.Log})
 	})
 	return stack.Wait(ctx)
 }

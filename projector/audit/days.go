@@ -29,7 +29,8 @@ func (s *session) openDays(ctx context.Context, entries []entry) ([]entry, error
 		}
 
 		if closed[day] {
-			e.delivery.reason = fmt.Sprintf("entry %s: the partition of its day %s was detached", e.ID, day.Format(time.DateOnly))
+			e.delivery.reason = fmt.Sprintf("entry %s: the partition of its day %s was detached", e.ID,
+				day.Format(time.DateOnly))
 			continue
 		}
 		storable = append(storable, e)

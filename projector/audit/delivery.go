@@ -57,7 +57,8 @@ func (d *delivery) removeImplausibleTimes() {
 		if offset >= -maxBefore && offset <= maxAfter {
 			return false
 		}
-		d.reason = fmt.Sprintf("entry %s: its time is more than %s before or %s after that of its message", e.ID, maxBefore, maxAfter)
+		d.reason = fmt.Sprintf("entry %s: its time is more than %s before or %s after that of its message", e.ID, maxBefore,
+			maxAfter)
 		return true
 	})
 }

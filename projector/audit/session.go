@@ -182,7 +182,8 @@ func (s *session) noteLost(batch []delivery) {
 		if first, next := previous.sequence+1, d.meta.Sequence.Stream; first < next {
 			s.metrics.lost.Add(float64(next - first))
 			s.config.Log.Error().Uint64("first_sequence", first).Uint64("last_sequence", next-1).
-				Time("from", previous.storedAt).Time("to", d.meta.Timestamp).Msg("audit entries are lost: the stream dropped them before they were stored")
+				Time("from", previous.storedAt).Time("to", d.meta.Timestamp).
+				Msg("audit entries are lost: the stream dropped them before they were stored")
 		}
 		previous = position{d.meta.Sequence.Stream, d.meta.Timestamp}
 	}

@@ -28,7 +28,8 @@ func loadAssets() assets {
 		Style:  template.CSS(style),                               //nolint:gosec // this package's file
 		Script: template.JS(script),                               //nolint:gosec // this package's file
 		Icon:   template.URL("data:image/svg+xml;base64," + icon), //nolint:gosec // this package's file
-		policy: "default-src 'none'; style-src '" + digest(style) + "'; script-src '" + digest(script) + "'; img-src data:; " +
+		policy: "default-src 'none'; style-src '" + digest(style) + "'; script-src '" + digest(script) +
+			"'; img-src data:; " +
 			"connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 	}
 }

@@ -196,11 +196,13 @@ func (v *view) issues(s snapshot) []issue {
 	case len(unowned) == len(v.Partitions):
 		add(true, "", "no projector owns a partition: start one with 'projector'.")
 	default:
-		add(true, "", fmt.Sprintf("no projector owns the partitions %[1]s: start one with 'CALLBOARD_PARTITIONS=%[1]s projector'.", list(unowned)))
+		add(true, "", fmt.Sprintf("no projector owns the partitions %[1]s: "+
+			"start one with 'CALLBOARD_PARTITIONS=%[1]s projector'.", list(unowned)))
 	}
 	if behind := v.inState(isBehind); len(behind) > 0 {
 		add(false, "", fmt.Sprintf("the watermark of the partitions %s is more than %s behind. "+
-			"'callboard status --watch' shows the rate, and when the lag will be applied.", list(behind), span(behindAfter.Seconds())))
+			"'callboard status --watch' shows the rate, and when the lag will be "+
+			"applied.", list(behind), span(behindAfter.Seconds())))
 	}
 	if n := s.report.DeadLetters; n > 0 {
 		add(false, "deploy/runbooks.md#deadletters",

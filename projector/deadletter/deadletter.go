@@ -99,7 +99,8 @@ func Find(ctx context.Context, pool *pgxpool.Pool, id int64) (Detail, error) {
 		return Detail{}, fmt.Errorf("dead letter: %w", err)
 	}
 
-	detail := Detail{DeadLetter: found.DeadLetter, RawHeader: found.RawHeader, Data: found.Data, Advice: Advice(found.DeadLetter)}
+	detail := Detail{DeadLetter: found.DeadLetter, RawHeader: found.RawHeader, Data: found.Data,
+		Advice: Advice(found.DeadLetter)}
 	if header, err := nats.DecodeHeadersMsg(found.RawHeader); err == nil {
 		detail.Header = header
 	}

@@ -250,7 +250,8 @@ func Wait(
 			return nil, ctx.Err()
 		case <-deadline:
 			for _, id := range waiting {
-				results = append(results, Result{ID: id, State: Waiting, Reason: "no projector has decided the retry: run 'callboard status'"})
+				results = append(results, Result{ID: id, State: Waiting,
+					Reason: "no projector has decided the retry: run 'callboard status'"})
 			}
 			return results, nil
 		case <-time.After(pollInterval):

@@ -43,7 +43,9 @@ func (e *NotSkippedError) Error() string {
 // Skip makes the next message of a partition a dead letter: the first one above the position. Projectors that run or
 // start, rebuilds, verify and repair apply it as one, and neither decode it nor fetch its text. The error is a
 // [*NotSkippedError] where there is none, or the position moved meanwhile.
-func Skip(ctx context.Context, pool *pgxpool.Pool, js jetstream.JetStream, stream string, partition int) (Skipped, error) {
+func Skip(
+	ctx context.Context, pool *pgxpool.Pool, js jetstream.JetStream, stream string, partition int,
+) (Skipped, error) {
 	source, err := ingest.OpenSource(ctx, js, stream)
 	if err != nil {
 		return Skipped{}, err
@@ -80,7 +82,8 @@ func Skip(ctx context.Context, pool *pgxpool.Pool, js jetstream.JetStream, strea
 		return Skipped{}, &NotSkippedError{partition, fmt.Sprintf("the position moved from %d meanwhile", at)}
 	}
 	return Skipped{
-		ID: *id, Partition: partition, Sequence: int64(m.Sequence), Subject: dead.Subject, EventID: m.Header.Get("ce-id"), StoredAt: m.Time,
+		ID: *id, Partition: partition, Sequence: int64(m.Sequence), Subject: dead.Subject, EventID: m.Header.Get("ce-id"),
+		StoredAt: m.Time,
 	}, nil
 }
 

@@ -31,7 +31,8 @@ func (s *State) needAnalysis(e events.Event) {
 }
 
 func (s *State) applyAnalysis(e events.Event, at events.Time) (Outcome, error) {
-	return applyFacet(s, s.analyses(), keyOf(e.Identity), e, at, func() Analysis { return s.analysis(e.State.(*events.Analysis)) })
+	return applyFacet(s, s.analyses(), keyOf(e.Identity), e, at,
+		func() Analysis { return s.analysis(e.State.(*events.Analysis)) })
 }
 
 func (s *State) analysis(a *events.Analysis) Analysis {
@@ -93,7 +94,8 @@ func (s *State) newestFindings(call OwnerRowKey) Findings {
 		if row.Status != events.AnalysisCompleted {
 			continue
 		}
-		if !found || row.CreatedAt > newest.CreatedAt || row.CreatedAt == newest.CreatedAt && bytes.Compare(row.ID[:], newest.ID[:]) > 0 {
+		if !found || row.CreatedAt > newest.CreatedAt || row.CreatedAt == newest.CreatedAt &&
+			bytes.Compare(row.ID[:], newest.ID[:]) > 0 {
 			newest, found = row, true
 		}
 	}

@@ -238,7 +238,8 @@ func (s *State) sameReport(before, after CallLog) bool {
 // addsToRepresentative tells whether the findings have a confidence or a source of the representative that others lack.
 func (f Findings) addsToRepresentative(others Findings) bool {
 	confidence, source := f.RepresentativeConfidence, f.RepresentativeSource
-	return confidence.Valid && confidence != others.RepresentativeConfidence || source.Valid && source != others.RepresentativeSource
+	return confidence.Valid && confidence != others.RepresentativeConfidence || source.Valid &&
+		source != others.RepresentativeSource
 }
 
 // withoutReferences returns the row with only the values that a report shows whichever other rows exist.

@@ -82,7 +82,8 @@ func (a ClockAdjustments) forward(sequence uint64) (to events.Time) {
 // of yields the adjustments of a message.
 func (a ClockAdjustments) of(sequence uint64) func(yield func(ClockAdjustment) bool) {
 	return func(yield func(ClockAdjustment) bool) {
-		after, _ := slices.BinarySearchFunc(a.list, sequence+1, func(one ClockAdjustment, first uint64) int { return cmp.Compare(one.First, first) })
+		after, _ := slices.BinarySearchFunc(a.list, sequence+1,
+			func(one ClockAdjustment, first uint64) int { return cmp.Compare(one.First, first) })
 		for i := after - 1; i >= 0 && a.reach[i] >= sequence; i-- {
 			if one := a.list[i]; one.Last >= sequence && !yield(one) {
 				return

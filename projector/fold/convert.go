@@ -14,7 +14,8 @@ import (
 func (s *State) phoneSystem(p *events.PhoneSystem) PhoneSystem {
 	before, _ := s.PhoneSystems.Get(p.ID)
 	return PhoneSystem{
-		ID: p.ID, Versioned: Versioned{p.Version}, Name: p.Name, OrganizationID: p.OrganizationID, Directory: before.Directory,
+		ID: p.ID, Versioned: Versioned{p.Version}, Name: p.Name, OrganizationID: p.OrganizationID,
+		Directory: before.Directory,
 	}
 }
 

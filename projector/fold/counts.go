@@ -84,7 +84,8 @@ func (s *State) countReferences(call CallLog, by int64) {
 // refersLike tells whether two rows of a call refer to the same things.
 func (c CallLog) refersLike(other CallLog) bool {
 	return c.CallGroupID == other.CallGroupID && c.AnsweredByExtensionID == other.AnsweredByExtensionID &&
-		c.FromExtensionID == other.FromExtensionID && c.RepresentativeID == other.RepresentativeID && c.Category == other.Category &&
+		c.FromExtensionID == other.FromExtensionID && c.RepresentativeID == other.RepresentativeID &&
+		c.Category == other.Category &&
 		c.OverallSentiment.Code == other.OverallSentiment.Code && c.EmployeeSentiment.Code == other.EmployeeSentiment.Code &&
 		c.CustomerSentiment.Code == other.CustomerSentiment.Code
 }

@@ -30,7 +30,9 @@ type facetTable[K comparable, R facet] struct {
 }
 
 // newFacetTable indexes the loaded rows, when the index is first needed.
-func newFacetTable[K comparable, R facet](rows *Table[K, R], index *facetIndex[K], count func(row R, by int64)) facetTable[K, R] {
+func newFacetTable[K comparable, R facet](
+	rows *Table[K, R], index *facetIndex[K], count func(row R, by int64),
+) facetTable[K, R] {
 	if *index == nil {
 		*index = make(facetIndex[K])
 		for key, row := range rows.existing(rows.Needed()) {
@@ -97,7 +99,9 @@ func (s *State) deletedByEvent(owner OwnerRowKey) bool {
 
 // removeFacetRows removes an owner row's facets of one kind. Their tombstones keep the owner row, which must never
 // change.
-func removeFacetRows[K comparable, R facet](s *State, f facetTable[K, R], owner OwnerRowKey, identity func(K) events.Identity) {
+func removeFacetRows[K comparable, R facet](
+	s *State, f facetTable[K, R], owner OwnerRowKey, identity func(K) events.Identity,
+) {
 	for key, row := range f.of(owner) {
 		f.count(row, -1)
 		f.rows.Delete(key)

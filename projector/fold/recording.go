@@ -19,7 +19,8 @@ func (s *State) needRecording(e events.Event) {
 
 func (s *State) applyRecording(e events.Event, at events.Time) (Outcome, error) {
 	key := recordingKeyOf(e.Identity)
-	return applyFacet(s, s.recordings(), key, e, at, func() Recording { return s.recording(key, e.State.(*events.Recording)) })
+	return applyFacet(s, s.recordings(), key, e, at,
+		func() Recording { return s.recording(key, e.State.(*events.Recording)) })
 }
 
 func (s *State) recording(key RecordingKey, r *events.Recording) Recording {

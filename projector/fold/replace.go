@@ -31,7 +31,9 @@ func replaced[K comparable, R replaceable, S any](
 	}
 }
 
-func replaceRow[K comparable, R replaceable, S any](s *State, t *Table[K, R], key K, e events.Event, row func(S) R) Outcome {
+func replaceRow[K comparable, R replaceable, S any](
+	s *State, t *Table[K, R], key K, e events.Event, row func(S) R,
+) Outcome {
 	before, existed := t.Get(key)
 	deleted := s.tombstone(e.Identity).Version
 	if e.Version <= max(before.version(), deleted) {

@@ -59,7 +59,8 @@ const (
 
 var (
 	errUnknownEntity   = errors.New("the entity is unknown")
-	errOwnerRowChanged = errors.New("callId or voicemailId differs from that of the facet's earlier events and must not change")
+	errOwnerRowChanged = errors.New("callId or voicemailId differs from that of the facet's earlier events and must not " +
+		"change")
 )
 
 // Apply applies one event; at is the partition's clock at the event. An error means that the event contradicts

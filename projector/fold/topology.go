@@ -56,7 +56,8 @@ type member struct {
 func (r Topology) rendered(id events.Identity, row, detail []member) Topology {
 	r.TopologyKey, r.Version = topologyKeyOf(id), id.Version
 	members := append([]member{{"id", r.ID}, {"phoneSystemId", r.System}}, row...)
-	members = append(members, member{"status", r.Status}, member{"createdAt", r.CreatedAt}, member{"updatedAt", r.UpdatedAt})
+	members = append(members, member{"status", r.Status}, member{"createdAt", r.CreatedAt},
+		member{"updatedAt", r.UpdatedAt})
 	r.Row, r.Detail = jsonMembers(members), jsonMembers(append(members, detail...))
 	return r
 }

@@ -58,7 +58,8 @@ func (s *State) applyTranscript(e events.Event, at events.Time) (Outcome, error)
 		return Ignored, nil
 	}
 	row, _ := s.Transcripts.Get(owner)
-	if stored := max(row.Version, s.tombstone(e.Identity).Version); e.Version < stored || e.Version == stored && row.Version == 0 {
+	if stored := max(row.Version, s.tombstone(e.Identity).Version); e.Version < stored || e.Version == stored &&
+		row.Version == 0 {
 		return Stale, nil
 	}
 	next, text := s.nextTranscription(owner, row.Transcription, e)
@@ -75,7 +76,9 @@ func (s *State) applyTranscript(e events.Event, at events.Time) (Outcome, error)
 }
 
 // nextTranscription returns the transcription after an event, and the text that it stores, if any.
-func (s *State) nextTranscription(owner OwnerRowKey, now Transcription, e events.Event) (next Transcription, text TranscriptText) {
+func (s *State) nextTranscription(
+	owner OwnerRowKey, now Transcription, e events.Event,
+) (next Transcription, text TranscriptText) {
 	switch {
 	case e.Deleted():
 		return now.withoutText(events.TranscriptRemoved), text

@@ -97,7 +97,9 @@ func (a *Applier) try(ctx context.Context, messages []Decoded, now events.Time) 
 	return nil
 }
 
-func (a *Applier) foldAndWrite(ctx context.Context, tx *store.Tx, messages []Decoded, now events.Time) (store.ChangeSet, error) {
+func (a *Applier) foldAndWrite(
+	ctx context.Context, tx *store.Tx, messages []Decoded, now events.Time,
+) (store.ChangeSet, error) {
 	state, err := tx.Load(ctx, a.Position.Partition, eventsOf(messages), a.Replay == nil)
 	if err != nil {
 		return store.ChangeSet{}, err

@@ -13,7 +13,8 @@ const unknown events.Entity = "unknown"
 // sequences of messages that are retries of open dead letters. now is when the messages were received, by this host's
 // clock; 0: they were applied before, and no clock is capped.
 func Fold(
-	state *fold.State, from store.Position, messages []Decoded, decisions store.Decisions, retries map[uint64]bool, now events.Time,
+	state *fold.State, from store.Position, messages []Decoded, decisions store.Decisions, retries map[uint64]bool,
+	now events.Time,
 ) store.ChangeSet {
 	list := make([]fold.Message, len(messages))
 	for i, m := range messages {

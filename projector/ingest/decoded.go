@@ -71,7 +71,8 @@ func (r *Reader) decode(m Decoded) Decoded {
 // toFold returns the message as the fold sees m.
 func (m Decoded) toFold() fold.Message {
 	return fold.Message{
-		Sequence: m.Sequence, StoredAt: events.TimeOf(m.StoredAt), Event: m.Event, Reason: m.Reason, Clock: m.clock, NotBuilt: m.notBuilt,
+		Sequence: m.Sequence, StoredAt: events.TimeOf(m.StoredAt), Event: m.Event, Reason: m.Reason, Clock: m.clock,
+		NotBuilt: m.notBuilt,
 	}
 }
 

@@ -39,7 +39,8 @@ func describe(span trace.Span, messages []Decoded) {
 			break
 		}
 		if published := m.SpanContext(); published.IsSampled() {
-			span.AddLink(trace.Link{SpanContext: published, Attributes: []attribute.KeyValue{attribute.Int64("callboard.sequence", int64(m.Sequence))}})
+			span.AddLink(trace.Link{SpanContext: published,
+				Attributes: []attribute.KeyValue{attribute.Int64("callboard.sequence", int64(m.Sequence))}})
 			links++
 		}
 	}

@@ -44,8 +44,10 @@ func stop(reason, format string, arguments ...any) error {
 // StreamReplaced returns the [StopError] of a stream that the projection was not built from.
 func StreamReplaced(name string) error {
 	return stop(StreamIdentityChanged,
-		"the projection was not built from stream %s, whose metadata has another UUID; set CALLBOARD_STREAM to the stream that it was built from; "+
-			"if that one was deleted and created again, restore it, or run 'callboard rebuild', which builds from the new one", name)
+		"the projection was not built from stream %s, whose metadata has another UUID; "+
+			"set CALLBOARD_STREAM to the stream that it was built from; "+
+			"if that one was deleted and created again, restore it, or run 'callboard rebuild', "+
+			"which builds from the new one", name)
 }
 
 // CheckPartitions compares the number of a stream's partitions with the number that it had when it was first read; 0:
@@ -53,8 +55,10 @@ func StreamReplaced(name string) error {
 func (s Source) CheckPartitions(registered int) error {
 	now, err := s.Partitions()
 	if err == nil && registered != 0 && now != registered {
-		return stop(StreamRepartitioned, "stream %s has %d partitions and had %d when it was first read, so the events of a phone system "+
-			"would be in two partitions; restore the former number, or publish all events into a new stream", s.Name(), now, registered)
+		return stop(StreamRepartitioned, "stream %s has %d partitions and had %d when it was first read, "+
+			"so the events of a phone system "+
+			"would be in two partitions; restore the former number, or publish all events into a new "+
+			"stream", s.Name(), now, registered)
 	}
 	return err
 }
@@ -85,18 +89,21 @@ func (s Source) CheckPosition(ctx context.Context, p store.Position, registered 
 		return StreamReplaced(name)
 	case info.Config.AllowDirect:
 		return stop(StreamDirect,
-			"stream %s has allow_direct on, so a replica that lags may answer for it; run 'nats stream edit %[1]s --no-allow-direct'", name)
+			"stream %s has allow_direct on, so a replica that lags may answer for it; "+
+				"run 'nats stream edit %[1]s --no-allow-direct'", name)
 	}
 	if err := s.CheckPartitions(registered); err != nil {
 		return err
 	}
 	if state.FirstSeq > p.Sequence+1 {
-		return stop(StreamTruncated, "stream %s begins at sequence %d and the position is %d: the messages between them are gone; restore them: "+
+		return stop(StreamTruncated, "stream %s begins at sequence %d and the position is %d: "+
+			"the messages between them are gone; restore them: "+
 			"nothing else brings them back", name, state.FirstSeq, p.Sequence)
 	}
 	intact, err := s.IntactUpTo(ctx, p)
 	if err == nil && !intact {
-		return stop(StreamRegressed, "stream %s ends at sequence %d and has lost messages up to the position, %d; restore the stream, or run "+
+		return stop(StreamRegressed, "stream %s ends at sequence %d and has lost messages up to the position, %d; "+
+			"restore the stream, or run "+
 			"'callboard rebuild'", name, state.LastSeq, p.Sequence)
 	}
 	return err

@@ -214,7 +214,8 @@ const (
 // dropOnDiskFull drops the unfinished generation if err is a full disk: the live generation needs the room first.
 func (b *builder) dropOnDiskFull(ctx context.Context, err error) error {
 	var refusal *pgconn.PgError
-	if b.result.Generation != 0 || !errors.As(err, &refusal) || refusal.Code != pgerrcode.DiskFull || refusal.File == sharedMemoryFile {
+	if b.result.Generation != 0 || !errors.As(err, &refusal) || refusal.Code != pgerrcode.DiskFull ||
+		refusal.File == sharedMemoryFile {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diskFullTimeout)

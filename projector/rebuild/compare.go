@@ -162,7 +162,8 @@ func (c *comparer) compareTable(ctx context.Context, conn *pgx.Conn, t comparedT
 	statement := c.statement(t)
 
 	var missing, surplus, changed, rows int64
-	err := conn.QueryRow(ctx, statement.Replace(countDifferencesSQL), statement.arguments...).Scan(&rows, &missing, &surplus, &changed)
+	err := conn.QueryRow(ctx, statement.Replace(countDifferencesSQL), statement.arguments...).Scan(&rows, &missing,
+		&surplus, &changed)
 	if err != nil {
 		return err
 	}
@@ -267,11 +268,14 @@ func (c *comparer) statement(t comparedTable) statement {
 	}
 	where, arguments := c.where(t)
 	return statement{strings.NewReplacer(
-		"{live}", pgx.Identifier{liveSchema, t.Name}.Sanitize(), "{built}", pgx.Identifier{c.schema, t.Name}.Sanitize(), "{where}", where,
+		"{live}", pgx.Identifier{liveSchema, t.Name}.Sanitize(), "{built}", pgx.Identifier{c.schema, t.Name}.Sanitize(),
+		"{where}", where,
 		"{live key}", qualified("l", t.Key[0]), "{built key}", qualified("n", t.Key[0]),
-		"{joined}", strings.Join(joined, " and "), "{differ}", strings.Join(differ, "\n  or "), "{order}", strings.Join(order, ", "),
+		"{joined}", strings.Join(joined, " and "), "{differ}", strings.Join(differ, "\n  or "), "{order}",
+		strings.Join(order, ", "),
 		"{system}", system, "{announced}", announced,
-		"{served}", strings.Join(served, ", "), "{expected}", strings.Join(expected, ", "), "{limit}", strconv.Itoa(maxListed),
+		"{served}", strings.Join(served, ", "), "{expected}", strings.Join(expected, ", "), "{limit}",
+		strconv.Itoa(maxListed),
 	), arguments}
 }
 
@@ -293,5 +297,6 @@ func (c *comparer) where(t comparedTable) (condition string, arguments []any) {
 
 // shortened is the text of a value for people. A long one is told apart by its digest.
 func shortened(value string) string {
-	return fmt.Sprintf("case when length(%[1]s::text) > 200 then left(%[1]s::text, 100) || '… (MD5 ' || md5(%[1]s::text) || ')' else %[1]s::text end", value)
+	return fmt.Sprintf("case when length(%[1]s::text) > 200 then left(%[1]s::text, "+
+		"100) || '… (MD5 ' || md5(%[1]s::text) || ')' else %[1]s::text end", value)
 }

@@ -122,7 +122,8 @@ func withLock(ctx context.Context, c Config, work func(Config) error) (err error
 		return fmt.Errorf("PostgreSQL: %w", err)
 	}
 	defer func() { err = errors.Join(err, releaseLock(ctx, conn)) }()
-	_, err = conn.Exec(ctx, fmt.Sprintf("set lock_timeout = '%s'; select pg_advisory_lock(%d)", operationLockTimeout, int64(operationLock)))
+	_, err = conn.Exec(ctx, fmt.Sprintf("set lock_timeout = '%s'; select pg_advisory_lock(%d)", operationLockTimeout,
+		int64(operationLock)))
 	switch {
 	case schema.HasCode(err, pgerrcode.LockNotAvailable):
 		return ErrBusy

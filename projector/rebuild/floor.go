@@ -91,7 +91,8 @@ func arguments(positions []store.Position) []any {
 	var partitions []int16
 	var sequences []int64
 	for _, p := range positions {
-		streams, partitions, sequences = append(streams, p.Stream), append(partitions, p.Partition), append(sequences, int64(p.Sequence))
+		streams, partitions, sequences = append(streams, p.Stream), append(partitions, p.Partition), append(sequences,
+			int64(p.Sequence))
 	}
 	return []any{streams, partitions, sequences}
 }

@@ -28,7 +28,8 @@ var errNoLive = errors.New("no live generation: run 'callboard migrate'")
 
 // liveGeneration returns the live generation, and whether another release built it.
 func liveGeneration(ctx context.Context, conn *pgx.Conn) (g schema.Generation, otherDefinition bool, err error) {
-	row := conn.QueryRow(ctx, "select id, definition <> $1 from control.generation where state = 'live'", schema.Definition())
+	row := conn.QueryRow(ctx, "select id, definition <> $1 from control.generation where state = 'live'",
+		schema.Definition())
 	err = row.Scan(&g.ID, &otherDefinition)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return g, false, errNoLive
@@ -55,7 +56,9 @@ func findUnfinished(ctx context.Context, tx pgx.Tx, stream uuid.UUID) (g schema.
 }
 
 // createGeneration creates an empty generation without the indexes of readers.
-func createGeneration(ctx context.Context, tx pgx.Tx, stream uuid.UUID, partitions int) (g schema.Generation, err error) {
+func createGeneration(
+	ctx context.Context, tx pgx.Tx, stream uuid.UUID, partitions int,
+) (g schema.Generation, err error) {
 	if g, err = schema.NewGeneration(ctx, tx, partitions); err != nil {
 		return g, err
 	}
@@ -127,7 +130,8 @@ func execMaintenance(ctx context.Context, pool *pgxpool.Pool, statement string) 
 // analyze collects statistics of the tables on the search path.
 func analyze(ctx context.Context, pool *pgxpool.Pool) error {
 	return withConn(ctx, pool, func(conn *pgx.Conn) error {
-		rows, _ := conn.Query(ctx, "select oid::regclass::text from pg_class where relnamespace = current_schema()::regnamespace and relkind = 'r'")
+		rows, _ := conn.Query(ctx, "select oid::regclass::text from pg_class where relnamespace = "+
+			"current_schema()::regnamespace and relkind = 'r'")
 		tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
 			return fmt.Errorf("tables: %w", err)
@@ -186,7 +190,8 @@ func dropGenerations(ctx context.Context, c Config, state State, except int64) (
 		timeout = ownTablesTimeout
 	}
 	err = withConn(ctx, c.Database, func(conn *pgx.Conn) error {
-		rows, _ := conn.Query(ctx, "select id from control.generation where state = $1 and id <> $2 order by id desc", state, except)
+		rows, _ := conn.Query(ctx, "select id from control.generation where state = $1 and id <> $2 order by id desc",
+			state, except)
 		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 		if err != nil {
 			return fmt.Errorf("list the generations to drop: %w", err)

@@ -135,7 +135,8 @@ func (l *loader) approach(ctx context.Context) (err error) {
 	if round < maxWritePause/2 {
 		return nil // a write pause has time for as much as the last round
 	}
-	return fmt.Errorf("after %d rounds the live generation is still ahead, because events arrive faster than a second writer can follow: "+
+	return fmt.Errorf("after %d rounds the live generation is still ahead, "+
+		"because events arrive faster than a second writer can follow: "+
 		"try again when fewer arrive", maxRounds)
 }
 
@@ -175,7 +176,8 @@ func (l *loader) limit(number int16, live map[int16]store.Position) store.Positi
 // end, so it can be above the position of the projector that claims it later. That projector publishes no watermark but
 // the clock of what it has applied, so no event is applied after a watermark that promises it.
 func caughtUp(at, limit store.Position) bool {
-	return at.Sequence > limit.Sequence || at.Sequence == limit.Sequence && at.Clock.Now >= limit.Clock.Now && at.Clock.Watermark >= limit.Clock.Watermark
+	return at.Sequence > limit.Sequence || at.Sequence == limit.Sequence && at.Clock.Now >= limit.Clock.Now &&
+		at.Clock.Watermark >= limit.Clock.Watermark
 }
 
 // advanceTo returns a position that has reached the limit. See [caughtUp] for why it may be above the limit already.

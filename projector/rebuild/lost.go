@@ -15,7 +15,8 @@ import (
 	"callboard/projector/store"
 )
 
-const dropCapSQL = "delete from control.clock_adjustment where stream = $1 and partition = $2 and capped and first_sequence = $3"
+const dropCapSQL = "delete from control.clock_adjustment where stream = $1 and partition = $2 and capped and " +
+	"first_sequence = $3"
 
 var (
 	//go:embed reopen_dead_letters.sql

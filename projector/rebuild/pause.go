@@ -73,11 +73,13 @@ func withPauseRetries(ctx context.Context, c Config, try func() error) (err erro
 		if !commitHangs && !tooLong {
 			return err
 		}
-		c.Throttled("waiting for a write pause: a projector does not finish its commit, or the new generation does not catch up")
+		c.Throttled("waiting for a write pause: a projector does not finish its commit, " +
+			"or the new generation does not catch up")
 		projector.Pause(ctx, backOff.Next(0))
 		c.Throttled("")
 	}
-	return fmt.Errorf("write pause: a projector does not finish its commit, or the new generation does not catch up: %w", err)
+	return fmt.Errorf("write pause: a projector does not finish its commit, or the new generation does not catch up: %w",
+		err)
 }
 
 // beginWritePause makes commits of the live generation wait until the transaction ends, and no reads: they write its

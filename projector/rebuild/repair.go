@@ -76,7 +76,8 @@ func (r *repairer) fence(ctx context.Context, tx pgx.Tx) error {
 		fmt.Sprintf("update projection.position set epoch = epoch + 1 where partition = %d", partition),
 	}
 	if r.system.UUID == uuid.Nil {
-		statements = append(statements, fmt.Sprintf("update projection.position set epoch = epoch + 1 where partition <> %d", partition))
+		statements = append(statements,
+			fmt.Sprintf("update projection.position set epoch = epoch + 1 where partition <> %d", partition))
 	}
 	for _, statement := range statements {
 		if _, err := tx.Exec(ctx, statement); err != nil {
@@ -98,7 +99,8 @@ func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	if missing := c.result.MissingColumns; len(missing) > 0 {
-		return fmt.Errorf("the live projection has no %s: its tables were altered: run 'callboard rebuild'", strings.Join(missing, ", "))
+		return fmt.Errorf("the live projection has no %s: its tables were altered: run 'callboard rebuild'",
+			strings.Join(missing, ", "))
 	}
 	r.result.Comparison, r.result.Rows = c.result, c.result.Rows
 	if slices.Contains(c.changed, r.system.UUID) {
@@ -117,7 +119,8 @@ func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, fmt.Sprintf("delete from %s.%s where %s", liveSchema, t.Name, where), arguments...); err != nil {
 			return fmt.Errorf("delete from %s: %w", t.Name, err)
 		}
-		insert := fmt.Sprintf("insert into %s.%s (%s) select %[3]s from %s.%[2]s where %[5]s", liveSchema, t.Name, columns, schema.Verification, where)
+		insert := fmt.Sprintf("insert into %s.%s (%s) select %[3]s from %s.%[2]s where %[5]s", liveSchema, t.Name, columns,
+			schema.Verification, where)
 		if _, err := tx.Exec(ctx, insert, arguments...); err != nil {
 			return fmt.Errorf("insert into %s: %w", t.Name, err)
 		}
@@ -134,7 +137,8 @@ func (r *repairer) correct(ctx context.Context, tx pgx.Tx) error {
 		return fmt.Errorf("watermark: %w", err)
 	}
 	at := events.TimeOf(watermark) + 1
-	_, err := tx.Exec(ctx, "update "+schema.Verification+".call_log set updated_at = $1 where system_id = $2 and partition = $3 and updated_at < $1",
+	_, err := tx.Exec(ctx, "update "+schema.Verification+".call_log set updated_at = $1 "+
+		"where system_id = $2 and partition = $3 and updated_at < $1",
 		at.Std(), schema.UUID(r.system.UUID), partition)
 	if err != nil {
 		return fmt.Errorf("correct the calls: %w", err)

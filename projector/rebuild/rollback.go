@@ -52,7 +52,8 @@ func (b *builder) findPrevious(ctx context.Context, conn *pgx.Conn) (err error) 
 	}
 	var definition []byte
 	var wentLive time.Time
-	err = conn.QueryRow(ctx, "select id, definition, switched_at from control.generation where state = 'previous' order by switched_at desc, id desc limit 1").
+	err = conn.QueryRow(ctx, "select id, definition, switched_at from control.generation where state = 'previous' order "+
+		"by switched_at desc, id desc limit 1").
 		Scan(&b.next.ID, &definition, &wentLive)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):

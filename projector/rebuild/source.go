@@ -32,7 +32,8 @@ func newSource(ctx context.Context, c Config) (*source, error) {
 	}
 	info := opened.CachedInfo()
 	if info.Config.AllowDirect {
-		return nil, fmt.Errorf("stream %s has allow_direct on, so a replica that lags could hide events: turn it off", opened.Name())
+		return nil, fmt.Errorf("stream %s has allow_direct on, so a replica that lags could hide events: turn it off",
+			opened.Name())
 	}
 	if err := schema.CheckMigrated(ctx, c.Database); err != nil {
 		return nil, err
@@ -50,7 +51,8 @@ func newSource(ctx context.Context, c Config) (*source, error) {
 		return nil, err
 	}
 	if info.State.FirstSeq > 1 {
-		return nil, fmt.Errorf("stream %s begins at sequence %d, so a projection built from it would lack the events before: restore the stream",
+		return nil, fmt.Errorf("stream %s begins at sequence %d, so a projection built from it would lack the events before: "+
+			"restore the stream",
 			opened.Name(), info.State.FirstSeq)
 	}
 	return &source{Source: opened, js: c.JetStream, partitions: partitions}, nil
@@ -78,7 +80,8 @@ func (s *source) verifyPositions(ctx context.Context, positions map[int16]store.
 	}
 	for partition := range positions {
 		if _, ok := valid[partition]; !ok {
-			return fmt.Errorf("partition %d was built from another stream than %s, or from messages that the stream has lost: run 'callboard rebuild'",
+			return fmt.Errorf("partition %d was built from another stream than %s, or from messages that the stream has lost: "+
+				"run 'callboard rebuild'",
 				partition, s.Name())
 		}
 	}
@@ -87,7 +90,9 @@ func (s *source) verifyPositions(ctx context.Context, positions map[int16]store.
 
 // validPositions returns the positions whose messages the stream holds. The others are of another stream, or of
 // messages that it has lost.
-func (s *source) validPositions(ctx context.Context, positions map[int16]store.Position) (map[int16]store.Position, error) {
+func (s *source) validPositions(
+	ctx context.Context, positions map[int16]store.Position,
+) (map[int16]store.Position, error) {
 	now, err := s.Reopen(ctx, s.js)
 	if err == nil {
 		err = ingest.CheckLeader(now.CachedInfo())
@@ -113,13 +118,16 @@ func (s *source) validPositions(ctx context.Context, positions map[int16]store.P
 
 // confirmedPositions returns the valid positions. Where the stream has replicas, the others are confirmed as what stops
 // a partition is: the server that answers may not lead the stream any more, and lack its newest messages.
-func (s *source) confirmedPositions(ctx context.Context, positions map[int16]store.Position) (valid map[int16]store.Position, err error) {
+func (s *source) confirmedPositions(
+	ctx context.Context, positions map[int16]store.Position,
+) (valid map[int16]store.Position, err error) {
 	ofStream := maps.Clone(positions)
 	maps.DeleteFunc(ofStream, func(_ int16, p store.Position) bool { return p.Stream != s.ID })
 	var lost projector.Confirmation
 	for {
 		valid, err = s.validPositions(ctx, ofStream)
-		if err != nil || len(valid) == len(ofStream) || s.CachedInfo().Config.Replicas <= 1 || lost.Confirms(ingest.StreamRegressed, time.Now()) {
+		if err != nil || len(valid) == len(ofStream) || s.CachedInfo().Config.Replicas <= 1 ||
+			lost.Confirms(ingest.StreamRegressed, time.Now()) {
 			return valid, err
 		}
 		projector.Pause(ctx, projector.ConfirmInterval)
@@ -131,7 +139,8 @@ func (s *source) confirmedPositions(ctx context.Context, positions map[int16]sto
 func (s *source) checkEnd(ctx context.Context, applied uint64) error {
 	end, err := s.end(ctx)
 	if err == nil && end < applied {
-		return fmt.Errorf("stream %s ends at sequence %d, and its messages up to %d were applied before: run the command again",
+		return fmt.Errorf("stream %s ends at sequence %d, and its messages up to %d were applied before: "+
+			"run the command again",
 			s.Name(), end, applied)
 	}
 	return err

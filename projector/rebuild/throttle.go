@@ -76,7 +76,8 @@ func (t *throttle) wait(ctx context.Context) error {
 	}
 	defer t.report("")
 	for highest.duration() > max(t.limit/2, idleAge) {
-		t.report(fmt.Sprintf("waiting for the live projection: partition %d lags by %.1fs", highest.Partition, highest.Seconds))
+		t.report(fmt.Sprintf("waiting for the live projection: partition %d lags by %.1fs", highest.Partition,
+			highest.Seconds))
 		projector.Pause(ctx, lagInterval)
 		if err := ctx.Err(); err != nil {
 			return err

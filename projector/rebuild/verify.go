@@ -59,7 +59,8 @@ func (v *verifier) build(ctx context.Context, work func() error) (err error) {
 	}
 	defer func() { err = errors.Join(err, v.drop(ctx)) }()
 
-	v.loader, err = newLoader(ctx, v.config, v.source, schema.Verification, ingest.Replay{System: v.system, KeepNoDeadLetters: true})
+	v.loader, err = newLoader(ctx, v.config, v.source, schema.Verification,
+		ingest.Replay{System: v.system, KeepNoDeadLetters: true})
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,8 @@ func (r *Report) readClock(ctx context.Context, js jetstream.JetStream, info *je
 func (r Report) clockProblems() []string {
 	switch {
 	case r.LastWatermark != nil:
-		return []string{"watermarks do not pass " + r.LastWatermark.UTC().Format(time.RFC3339) + ": a rebuild from another stream is unfinished: " +
+		return []string{"watermarks do not pass " + r.LastWatermark.UTC().Format(time.RFC3339) +
+			": a rebuild from another stream is unfinished: " +
 			"finish it with 'callboard rebuild', or drop it with 'callboard rebuild --abandon'"}
 	case r.StreamProblem != "":
 		return nil // what is missing may not have been read
@@ -47,7 +48,8 @@ func (r Report) clockProblems() []string {
 	case r.ClockAgeSeconds == nil:
 		return []string{"the stream has no clock message although a projector runs: see its log"}
 	case *r.ClockAgeSeconds > maxClockAge.Seconds():
-		return []string{fmt.Sprintf("the newest clock message is %.0f s old although a projector runs: see its log", *r.ClockAgeSeconds)}
+		return []string{fmt.Sprintf("the newest clock message is %.0f s old although a projector runs: see its log",
+			*r.ClockAgeSeconds)}
 	}
 	return nil
 }
@@ -98,7 +100,8 @@ func (c ClockAhead) problems() []string {
 			problem += fmt.Sprintf(": %d messages stamped at this host's time", c.Messages)
 		}
 	case c.Messages > 0:
-		problem = fmt.Sprintf("in the last 24 hours the stream's clock was up to %s ahead of a projector's: %d messages stamped at its time",
+		problem = fmt.Sprintf("in the last 24 hours the stream's clock was up to %s ahead of a projector's: "+
+			"%d messages stamped at its time",
 			seconds(c.CappedSeconds), c.Messages)
 	default:
 		return nil

@@ -52,7 +52,8 @@ func byEntity(partitions []Partition) (list []MessageCount) {
 		}
 	}
 	known := events.Entities()
-	unknown := slices.DeleteFunc(slices.Sorted(maps.Keys(sums)), func(e events.Entity) bool { return slices.Contains(known, e) })
+	unknown := slices.DeleteFunc(slices.Sorted(maps.Keys(sums)),
+		func(e events.Entity) bool { return slices.Contains(known, e) })
 	for _, entity := range slices.Concat(known, unknown) {
 		if sum, ok := sums[entity]; ok {
 			list = append(list, sum)

@@ -50,23 +50,28 @@ func (p Partition) problems() []string {
 		list = append(list, fmt.Sprintf("partition %d is stopped: %s: %s", p.Partition, p.StopReason, p.StopDetail))
 	}
 	if p.WatermarkAheadSeconds > maxWatermarkAhead.Seconds() {
-		list = append(list, fmt.Sprintf("partition %d: the watermark is %s ahead of this host's clock: rows that change until then get its time",
+		list = append(list, fmt.Sprintf("partition %d: the watermark is %s ahead of this host's clock: "+
+			"rows that change until then get its time",
 			p.Partition, seconds(p.WatermarkAheadSeconds)))
 	}
 
 	// The message accounting: as many messages as the stream has, and each with an outcome.
 	switch {
 	case p.Missing == 1:
-		list = append(list, fmt.Sprintf("partition %d: 1 message up to the position is missing in the message accounting: run 'callboard rebuild'", p.Partition))
+		list = append(list, fmt.Sprintf("partition %d: 1 message up to the position is missing in the message accounting: "+
+			"run 'callboard rebuild'", p.Partition))
 	case p.Missing > 0:
-		list = append(list, fmt.Sprintf("partition %d: %d messages up to the position are missing in the message accounting: run 'callboard rebuild'", p.Partition, p.Missing))
+		list = append(list, fmt.Sprintf("partition %d: %d messages up to the position are missing in the message accounting: "+
+			"run 'callboard rebuild'", p.Partition, p.Missing))
 	case p.Missing < 0:
 		list = append(list, fmt.Sprintf("partition %d: the message accounting has %d messages, but the stream %d: "+
-			"messages were deleted or read twice: run 'callboard verify' to compare the rows", p.Partition, *p.Read, *p.Messages))
+			"messages were deleted or read twice: run 'callboard verify' to compare the "+
+			"rows", p.Partition, *p.Read, *p.Messages))
 	}
 	for _, c := range p.MessageCounts {
 		if outcomes := c.Outcomes(); outcomes != c.Read {
-			list = append(list, fmt.Sprintf("partition %d, %s: the message accounting does not add up: read = %d, applied + stale + ignored + dead = %d: run 'callboard rebuild'",
+			list = append(list, fmt.Sprintf("partition %d, %s: the message accounting does not add up: "+
+				"read = %d, applied + stale + ignored + dead = %d: run 'callboard rebuild'",
 				p.Partition, c.Entity, c.Read, outcomes))
 		}
 	}
@@ -99,7 +104,9 @@ func (p *Partition) measure(ctx context.Context, js jetstream.JetStream, stream 
 	return nil
 }
 
-func (p *Partition) measureOnce(ctx context.Context, js jetstream.JetStream, stream jetstream.Stream, now time.Time) error {
+func (p *Partition) measureOnce(
+	ctx context.Context, js jetstream.JetStream, stream jetstream.Stream, now time.Time,
+) error {
 	filter := events.PartitionFilter(p.Partition)
 	name := stream.CachedInfo().Config.Name
 	last, err := events.LastMessage(ctx, js, name, filter)

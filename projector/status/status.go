@@ -143,9 +143,11 @@ func (s Source) measureStream(ctx context.Context, report *Report, t tables) err
 	if err != nil {
 		return err
 	}
-	report.JournalProblem = streamProblem(ctx, s.JetStream, events.KeyStream, KeysJournalMissing, "revoked keys can work again after a failover "+
-		"of PostgreSQL, and 'callboard keys revoke' fails after it has revoked the key")
-	report.AuditProblem = streamProblem(ctx, s.JetStream, events.AuditStream, AuditLogMissing, "readers will soon refuse all requests")
+	report.JournalProblem = streamProblem(ctx, s.JetStream, events.KeyStream, KeysJournalMissing,
+		"revoked keys can work again after a failover "+
+			"of PostgreSQL, and 'callboard keys revoke' fails after it has revoked the key")
+	report.AuditProblem = streamProblem(ctx, s.JetStream, events.AuditStream, AuditLogMissing,
+		"readers will soon refuse all requests")
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(events.ClockSubject))
 	if err != nil {
 		return err
@@ -275,7 +277,8 @@ func (r Report) Problems() []string {
 		list = append(list, p.problems()...)
 	}
 	if g := live(r.Generations); g != nil && !g.Current {
-		list = append(list, fmt.Sprintf("generation %d is live and was built by another release: run 'callboard rebuild'", g.ID))
+		list = append(list, fmt.Sprintf("generation %d is live and was built by another release: run 'callboard rebuild'",
+			g.ID))
 	}
 	return list
 }

@@ -31,7 +31,8 @@ func (s *Store) corrections(ctx context.Context, p Position) (fold.Corrections, 
 
 // CorrectCalls gives the calls of a phone system a least time, in tables that nobody else writes.
 func (s *Store) CorrectCalls(ctx context.Context, partition int16, system uuid.UUID, at events.Time) error {
-	_, err := s.pool.Exec(ctx, "update call_log set updated_at = $3 where partition = $1 and system_id = $2 and updated_at < $3",
+	_, err := s.pool.Exec(ctx, "update call_log set updated_at = $3 where partition = $1 and system_id = $2 and "+
+		"updated_at < $3",
 		partition, schema.UUID(system), timestamp(at))
 	if err != nil {
 		return fmt.Errorf("correct the calls of phone system %s: %w", system, err)

@@ -73,5 +73,6 @@ func queueMessageCounts(pipeline *pgx.Batch, partition int16, c MessageCounts) {
 			counts[i] = append(counts[i], count)
 		}
 	}
-	pipeline.Queue(addMessageCountsSQL, partition, entities, counts[0], counts[1], counts[2], counts[3], counts[4], counts[5])
+	pipeline.Queue(addMessageCountsSQL, partition, entities, counts[0], counts[1], counts[2], counts[3], counts[4],
+		counts[5])
 }

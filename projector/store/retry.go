@@ -45,7 +45,9 @@ var (
 // Retries returns the sequences of the candidates that are retries: the dead letter that each names is open and has the
 // same subject and data. The dead letters stay locked until the transaction ends, so that they can't be dropped
 // meanwhile.
-func (tx *Tx) Retries(ctx context.Context, p Position, candidates []RetryCandidate) (retries map[uint64]bool, err error) {
+func (tx *Tx) Retries(
+	ctx context.Context, p Position, candidates []RetryCandidate,
+) (retries map[uint64]bool, err error) {
 	retries = make(map[uint64]bool)
 	if len(candidates) == 0 {
 		return retries, nil

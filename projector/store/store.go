@@ -101,5 +101,6 @@ func DataErrorReason(err error) string {
 	if !errors.As(err, &refused) {
 		return err.Error()
 	}
-	return fmt.Sprintf("PostgreSQL refused it: SQLSTATE %s (table %s, column %s)", refused.Code, refused.TableName, refused.ColumnName)
+	return fmt.Sprintf("PostgreSQL refused it: SQLSTATE %s (table %s, column %s)", refused.Code, refused.TableName,
+		refused.ColumnName)
 }

@@ -50,7 +50,8 @@ func ParseNetwork(text string) (netip.Prefix, error) {
 	}
 	network, err := netip.ParsePrefix(text)
 	if err != nil || network.Addr().Is4In6() {
-		return netip.Prefix{}, fmt.Errorf("%q is neither an address nor a CIDR: write it like 192.0.2.7 or 192.0.2.0/24", text)
+		return netip.Prefix{}, fmt.Errorf("%q is neither an address nor a CIDR: write it like 192.0.2.7 or 192.0.2.0/24",
+			text)
 	}
 	if network != network.Masked() {
 		return netip.Prefix{}, fmt.Errorf("%q has bits set after its prefix: write %s", text, network.Masked())

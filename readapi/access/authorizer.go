@@ -165,8 +165,9 @@ type coverageColumns struct {
 func (c candidate) authorization() Authorization {
 	return Authorization{
 		KeyID: c.ID, Lineage: c.Lineage, Grant: Grant{Kind: c.GrantKind, ID: c.GrantID}, Tier: c.Tier, scopes: c.Scopes,
-		Narrowing: Narrowing{On: c.OwnExtensionID.Valid, Extension: uuid.NullUUID{UUID: c.ExtensionID.Bytes, Valid: c.ExtensionID.Valid}},
-		Covered:   c.Covered, CoverageAge: time.Duration(c.CoverageAge.Float64 * float64(time.Second)),
+		Narrowing: Narrowing{On: c.OwnExtensionID.Valid,
+			Extension: uuid.NullUUID{UUID: c.ExtensionID.Bytes, Valid: c.ExtensionID.Valid}},
+		Covered: c.Covered, CoverageAge: time.Duration(c.CoverageAge.Float64 * float64(time.Second)),
 	}
 }
 
@@ -214,7 +215,9 @@ func (a *Authorizer) readKey(ctx context.Context, t AuthorizeParams) (candidate,
 	return candidate{}, fmt.Errorf("authorize: %w", ErrSwitching)
 }
 
-func (a *Authorizer) readKeyInPartition(ctx context.Context, t AuthorizeParams, in, global int16) (c candidate, err error) {
+func (a *Authorizer) readKeyInPartition(
+	ctx context.Context, t AuthorizeParams, in, global int16,
+) (c candidate, err error) {
 	err = schema.Repeat(ctx, a.primary, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 		nodes, err := a.nodes.Exist(ctx, conn)
 		switch short := t.Credential.Key.Short(); {

@@ -45,7 +45,8 @@ func (a *Authorizer) readOnNodes(
 	} else {
 		err = a.outages.read(ctx, in, func(ctx context.Context) (err error) {
 			system := schema.UUID(t.System)
-			c.coverageColumns, err = queryRow[coverageColumns](ctx, conn, coverageSQL, in, system, c.GrantKind, grant, c.OwnExtensionID)
+			c.coverageColumns, err = queryRow[coverageColumns](ctx, conn, coverageSQL, in, system, c.GrantKind, grant,
+				c.OwnExtensionID)
 			return err
 		})
 	}

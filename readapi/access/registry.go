@@ -147,12 +147,16 @@ var withdrawKeySQL string
 
 // Withdraw ends a key at the given times, or at those in the database if they are earlier, and returns it. A nil time
 // changes nothing. The error is [ErrUnknownKey] if no key has the id.
-func (g *Registry) Withdraw(ctx context.Context, id uuid.UUID, revokedAt, expiresAt *time.Time) (KeyWithLineage, error) {
+func (g *Registry) Withdraw(
+	ctx context.Context, id uuid.UUID, revokedAt, expiresAt *time.Time,
+) (KeyWithLineage, error) {
 	return g.end(ctx, id, withdrawKeySQL, id, revokedAt, expiresAt)
 }
 
 // end executes a statement that ends a key, and returns the key.
-func (g *Registry) end(ctx context.Context, id uuid.UUID, statement string, arguments ...any) (key KeyWithLineage, err error) {
+func (g *Registry) end(
+	ctx context.Context, id uuid.UUID, statement string, arguments ...any,
+) (key KeyWithLineage, err error) {
 	err = g.write(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, statement, arguments...); err != nil {
 			return fmt.Errorf("end key: %w", err)
@@ -187,7 +191,9 @@ var auditKeySQL string
 
 // Audit returns a key's requests since an instant, newest first by the first request of an entry: at most limit
 // entries, and whether there are more. It returns none for an id that no key has.
-func (g *Registry) Audit(ctx context.Context, id uuid.UUID, since time.Time, limit int) (entries []AuditEntry, more bool, err error) {
+func (g *Registry) Audit(
+	ctx context.Context, id uuid.UUID, since time.Time, limit int,
+) (entries []AuditEntry, more bool, err error) {
 	rows, _ := g.pool.Query(ctx, auditKeySQL, id, since, limit+1)
 	entries, err = pgx.CollectRows(rows, pgx.RowToStructByName[AuditEntry])
 	if err != nil {

@@ -62,7 +62,8 @@ func (b *bucket) client(v credentials.Value) (*minio.Client, error) {
 }
 
 // ErrNoCredentials is returned while there are no credentials to sign a link with.
-var ErrNoCredentials = errors.New("no credentials in the environment or in a credentials file, and none of the machine's role")
+var ErrNoCredentials = errors.New("no credentials in the environment or in a credentials file, " +
+	"and none of the machine's role")
 
 // Sign implements [Store]. The expiry is computed from the signed URL, so that the two cannot differ. Credentials that
 // end earlier end the link, too.

@@ -28,7 +28,9 @@ func newMetrics(registerer prometheus.Registerer, waiting func() float64, capaci
 	return metrics{
 		recorded:     counter("recorded_total", "Audit entries recorded."),
 		acknowledged: counter("acknowledged_total", "Audit entries acknowledged by the stream."),
-		refused:      counter("refused_total", "Requests refused because the audit queue, or their lineage's share of it, was full."),
-		counted:      counter("counted_total", "Requests without a permit, each recorded in a separate entry or counted in one."),
+		refused: counter("refused_total",
+			"Requests refused because the audit queue, or their lineage's share of it, was full."),
+		counted: counter("counted_total",
+			"Requests without a permit, each recorded in a separate entry or counted in one."),
 	}
 }

@@ -178,7 +178,8 @@ func (q *Queue) send(ctx context.Context, id uuid.UUID, message []byte) error {
 	_, err := q.js.Publish(ctx, events.AuditSubject, message,
 		jetstream.WithMsgID(id.String()), jetstream.WithExpectStream(events.AuditStream), jetstream.WithRetryAttempts(0))
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
-		return fmt.Errorf("stream %s does not reply: %w: if it does not exist, run 'callboard stream create'", events.AuditStream, err)
+		return fmt.Errorf("stream %s does not reply: %w: if it does not exist, run 'callboard stream create'",
+			events.AuditStream, err)
 	}
 	return err
 }

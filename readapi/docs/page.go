@@ -25,7 +25,8 @@ type File struct {
 }
 
 // PagePolicy is the page's Content-Security-Policy. It allows only resources of this server.
-const PagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+const PagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 //go:embed page

@@ -53,7 +53,8 @@ func (t *Layout) check(columns []pgconn.FieldDescription) error {
 		binary := c.Format == pgtype.BinaryFormatCode || oid == pgtype.TextOID || oid == pgtype.JSONOID
 		same := c.DataTypeOID == oid || c.DataTypeOID == pgtype.VarcharOID && oid == pgtype.TextOID
 		if !same || !binary {
-			return fmt.Errorf("column %s is of type %d in format %d, want type %d in the binary format", c.Name, c.DataTypeOID, c.Format, oid)
+			return fmt.Errorf("column %s is of type %d in format %d, want type %d in the binary format", c.Name, c.DataTypeOID,
+				c.Format, oid)
 		}
 	}
 	return nil

@@ -40,7 +40,8 @@ var listCallAnalysesOfExtensionSQL string
 // CallAnalyses lists the analyses of a system's calls.
 func (p *Projection) CallAnalyses() *List {
 	return p.list("call analyses", listSource{
-		list: "analysis", rows: listCallAnalysesSQL, selective: []condition{equals(CallLogID), equals(CallSid)}, counted: analysisOfExtension(),
+		list: "analysis", rows: listCallAnalysesSQL, selective: []condition{equals(CallLogID), equals(CallSid)},
+		counted: analysisOfExtension(),
 	})
 }
 

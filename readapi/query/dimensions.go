@@ -54,7 +54,8 @@ func readDimensions(rows pgx.Rows, completeThrough *time.Time, begin func(time.T
 	add := begin(generatedAt)
 
 	// A snapshot without dimensions is one row whose other columns are null.
-	columns := append(make([]any, common), &d.Family, &d.Key, &d.Name, &d.Number, &d.Status, &d.Source, &d.Score, &d.UpdatedAt)
+	columns := append(make([]any, common), &d.Family, &d.Key, &d.Name, &d.Number, &d.Status, &d.Source, &d.Score,
+		&d.UpdatedAt)
 	for more := rows.RawValues()[common] != nil; more; more = rows.Next() {
 		if err := rows.Scan(columns...); err != nil {
 			return err

@@ -60,7 +60,8 @@ func (p path) statement(f Filter, values []any) (sql string, arguments []any) {
 func (s listSource) paths() []path {
 	paths := []path{s.countedPath("", "page_row", s.rows)}
 	if c := s.counted; c.keys != "" {
-		page := "(select r.* from page_row join (" + s.rows + ") r on r.id = page_row.id order by r.created_at desc, r.id desc)"
+		page := "(select r.* from page_row join (" + s.rows +
+			") r on r.id = page_row.id order by r.created_at desc, r.id desc)"
 		paths = append(paths, s.countedPath(c.column, page, c.keys))
 	} else if c.sql != "" {
 		paths = append(paths, s.countedPath(c.column, "page_row", c.and(s.rows, "$8::text")))

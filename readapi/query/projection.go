@@ -165,7 +165,9 @@ func (p *Projection) repeatLong(ctx context.Context, run schema.Statement) error
 	return p.repeat(ctx, schema.RepeatLong, run)
 }
 
-func (p *Projection) repeat(ctx context.Context, repeated func(context.Context, *pgxpool.Pool, schema.Statement) error, run schema.Statement) error {
+func (p *Projection) repeat(
+	ctx context.Context, repeated func(context.Context, *pgxpool.Pool, schema.Statement) error, run schema.Statement,
+) error {
 	err := repeated(ctx, p.pool, run)
 	if schema.HasCode(err, stalePlan) {
 		return repeated(ctx, p.pool, run)

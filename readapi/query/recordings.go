@@ -42,7 +42,9 @@ var getCallRecordingURLSQL string
 
 // GetRecordingAudio finds the audio of a call's or a voicemail's recording, which may not be ready. It returns
 // [ErrNotFound] if neither a recording nor a voicemail has the sid.
-func (p *Projection) GetRecordingAudio(ctx context.Context, system uuid.UUID, recordingSid string) (RecordingAudio, error) {
+func (p *Projection) GetRecordingAudio(
+	ctx context.Context, system uuid.UUID, recordingSid string,
+) (RecordingAudio, error) {
 	var a RecordingAudio
 	err := p.ofSystem(p.runShort(ctx), getCallRecordingURLSQL, system, []any{recordingSid}, func(rows pgx.Rows) error {
 		if !rows.Next() {

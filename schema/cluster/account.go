@@ -32,7 +32,8 @@ func serverAccount() (account, error) {
 			return account{name: "user " + name, uid: uid, gid: gid, switched: true}, nil
 		}
 	}
-	return account{}, errors.New("PostgreSQL does not run as root, and this machine has neither a user postgres nor a user nobody")
+	return account{}, errors.New("PostgreSQL does not run as root, and this machine has neither a user postgres nor a " +
+		"user nobody")
 }
 
 // chown makes the account the owner of path.

@@ -163,7 +163,8 @@ func (c *Cluster) URL(database string) string {
 
 // UserURL connects the given role to database.
 func (c *Cluster) UserURL(user, password, database string) string {
-	return fmt.Sprintf("postgres://%s@%s:%d/%s?sslmode=disable", url.UserPassword(user, password), address, c.port, database)
+	return fmt.Sprintf("postgres://%s@%s:%d/%s?sslmode=disable", url.UserPassword(user, password), address, c.port,
+		database)
 }
 
 // Port is the server's port on 127.0.0.1.

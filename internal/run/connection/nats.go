@@ -207,7 +207,8 @@ func (n *NATS) Close() {
 func (n *NATS) Run(ctx context.Context) error {
 	select {
 	case <-n.closed:
-		return fmt.Errorf("connection closed, and nats.go does not open it again: %w; restart the program", n.conn.LastError())
+		return fmt.Errorf("connection closed, and nats.go does not open it again: %w; restart the program",
+			n.conn.LastError())
 	case <-ctx.Done():
 	}
 	n.Close()

@@ -201,8 +201,8 @@ func registerPool(registry prometheus.Registerer, name string, pool *pgxpool.Poo
 		gauge("callboard_db_pool_idle", "PostgreSQL connections that are open and not in use.", (*pgxpool.Stat).IdleConns),
 		gauge("callboard_db_pool_max", "PostgreSQL connections that the pool may open.", (*pgxpool.Stat).MaxConns),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "callboard_db_pool_wait_seconds_total", Help: "Time that was spent waiting for a connection, including connecting.",
-			ConstLabels: labels,
+			Name: "callboard_db_pool_wait_seconds_total",
+			Help: "Time that was spent waiting for a connection, including connecting.", ConstLabels: labels,
 		}, func() float64 { return pool.Stat().EmptyAcquireWaitTime().Seconds() }),
 	} {
 		if err := registry.Register(collector); err != nil {

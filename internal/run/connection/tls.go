@@ -32,7 +32,8 @@ func postgresInClear(text string) bool {
 	if config.TLSConfig == nil && remote(config.Host) {
 		return true
 	}
-	return slices.ContainsFunc(config.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.TLSConfig == nil && remote(f.Host) })
+	return slices.ContainsFunc(config.Fallbacks,
+		func(f *pgconn.FallbackConfig) bool { return f.TLSConfig == nil && remote(f.Host) })
 }
 
 // inClear reports whether nothing requires TLS for one of the NATS servers, which is on another host.

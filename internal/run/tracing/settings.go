@@ -24,7 +24,8 @@ func checkSettings() (host string, err error) {
 	}
 	for _, variable := range []string{headersVariable, tracesHeadersVariable} {
 		if !validHeaders(os.Getenv(variable)) {
-			return "", fmt.Errorf("%s is not a list of headers: set it to name=value,name=value, with values encoded as in URLs", variable)
+			return "", fmt.Errorf("%s is not a list of headers: set it to name=value,name=value, "+
+				"with values encoded as in URLs", variable)
 		}
 	}
 	return endpoint.Host, nil

@@ -70,7 +70,8 @@ func describe(ctx context.Context, service string) (*resource.Resource, error) {
 	return resource.New(ctx,
 		resource.WithTelemetrySDK(),
 		resource.WithHost(),
-		resource.WithAttributes(attribute.String("service.name", service), attribute.String("service.version", run.ReadBuild().Version)),
+		resource.WithAttributes(attribute.String("service.name", service),
+			attribute.String("service.version", run.ReadBuild().Version)),
 		resource.WithFromEnv(),
 	)
 }

@@ -141,7 +141,8 @@ func explain(err error) (class, reason string) {
 		return Timeout, o.Error()
 	case dialing && o.Op == "dial":
 		return Refused, o.Error()
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
+		errors.Is(err, syscall.EPIPE):
 		return Closed, "the endpoint closed the connection without an answer"
 	}
 	return Other, "the request failed: " + err.Error()

@@ -22,10 +22,13 @@ type Candidate struct {
 
 // NewCandidate returns a candidate with a new secret, sealed by the vault. The URL is one that was checked. The error
 // is an [*InvalidError].
-func NewCandidate(name, url string, target Target, kinds []webhook.Kind, concurrency int, v *webhook.Vault) (Candidate, error) {
+func NewCandidate(
+	name, url string, target Target, kinds []webhook.Kind, concurrency int, v *webhook.Vault,
+) (Candidate, error) {
 	c := Candidate{
 		id: uuid.New(), secret: webhook.NewSecret(),
-		settings: settings{Name: strings.TrimSpace(name), URL: url, Target: target, Kinds: kinds, Concurrency: concurrency, State: Adding},
+		settings: settings{Name: strings.TrimSpace(name), URL: url, Target: target, Kinds: kinds, Concurrency: concurrency,
+			State: Adding},
 	}
 	c.sealed = v.Seal(c.id, []byte(c.secret.Reveal()))
 	return c, c.settings.validate()

@@ -46,7 +46,8 @@ func (s settings) audited() settings {
 
 func (s settings) validate() error {
 	switch {
-	case strings.TrimSpace(s.Name) == "" || len(s.Name) > maxNameBytes || !utf8.ValidString(s.Name) || strings.ContainsRune(s.Name, 0):
+	case strings.TrimSpace(s.Name) == "" || len(s.Name) > maxNameBytes || !utf8.ValidString(s.Name) ||
+		strings.ContainsRune(s.Name, 0):
 		return &InvalidError{fmt.Sprintf("the name must have from 1 to %d bytes", maxNameBytes)}
 	case s.Concurrency < minConcurrency || s.Concurrency > maxConcurrency:
 		return &InvalidError{fmt.Sprintf("the concurrency must be from %d to %d", minConcurrency, maxConcurrency)}
@@ -68,7 +69,8 @@ const lockEndpointSQL = `
 func lock(ctx context.Context, tx pgx.Tx, id uuid.UUID) (settings, error) {
 	var s settings
 	err := tx.QueryRow(ctx, lockEndpointSQL, id).Scan(
-		&s.Name, &s.URL, &s.Kinds, &s.Target.Kind, &s.Target.ID, &s.Concurrency, &s.State, &s.Reason, &s.stoppedAt, &s.secrets,
+		&s.Name, &s.URL, &s.Kinds, &s.Target.Kind, &s.Target.ID, &s.Concurrency, &s.State, &s.Reason, &s.stoppedAt,
+		&s.secrets,
 	)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -266,7 +268,9 @@ const addSecretSQL = `
 
 // Rotate gives an endpoint a new secret, sealed by the vault. The former ones expire after the overlap, and at once if
 // it is zero.
-func (r *Registry) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duration, v *webhook.Vault) (webhook.Secret, error) {
+func (r *Registry) Rotate(
+	ctx context.Context, id uuid.UUID, overlap time.Duration, v *webhook.Vault,
+) (webhook.Secret, error) {
 	if overlap < 0 || overlap > maxOverlap {
 		return webhook.Secret{}, &InvalidError{fmt.Sprintf("the overlap must be from 0s to %gh", maxOverlap.Hours())}
 	}
@@ -280,7 +284,8 @@ func (r *Registry) Rotate(ctx context.Context, id uuid.UUID, overlap time.Durati
 		case err != nil:
 			return fmt.Errorf("rotate secret: %w", err)
 		case count > maxSecrets:
-			return fmt.Errorf("rotate secret: %d secrets are valid already: wait until some expire, or use --overlap 0s", maxSecrets)
+			return fmt.Errorf("rotate secret: %d secrets are valid already: wait until some expire, or use --overlap 0s",
+				maxSecrets)
 		}
 		return r.record(ctx, tx, "rotate", id, nil, map[string]any{"secret": sealed.ID, "overlap": overlap.String()})
 	})

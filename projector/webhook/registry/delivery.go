@@ -127,7 +127,9 @@ func (r *Registry) Redeliver(ctx context.Context, ids []int64) (count int, err e
 }
 
 // RedeliverState sends again what ended in a state since an instant.
-func (r *Registry) RedeliverState(ctx context.Context, endpoint uuid.UUID, state DeliveryState, since time.Time) (count int, err error) {
+func (r *Registry) RedeliverState(
+	ctx context.Context, endpoint uuid.UUID, state DeliveryState, since time.Time,
+) (count int, err error) {
 	err = r.change(ctx, endpoint, func(tx pgx.Tx, _ settings) error {
 		var ids []int64
 		if err := tx.QueryRow(ctx, finishedIDsSQL, endpoint, state, since).Scan(&ids); err != nil {

@@ -126,7 +126,9 @@ func (d *dispatcher) start(requests context.Context, next delivery) {
 }
 
 // post sends an event. Every attempt has the same id and body, and a new timestamp and signature.
-func post(ctx context.Context, connection *egress.Endpoint, secrets []webhook.Secret, event webhook.Event) egress.Answer {
+func post(
+	ctx context.Context, connection *egress.Endpoint, secrets []webhook.Secret, event webhook.Event,
+) egress.Answer {
 	body := event.Body()
 	return connection.Post(ctx, webhook.Sign(secrets, event.ID, time.Now(), body), body)
 }

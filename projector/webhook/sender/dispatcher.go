@@ -140,7 +140,8 @@ func (d *dispatcher) connect(ctx context.Context) error {
 		return err
 	}
 	d.conn = conn.Hijack()
-	_, err = d.conn.Exec(ctx, "select set_config('application_name', 'leases:' || current_setting('application_name'), false)")
+	_, err = d.conn.Exec(ctx, "select set_config('application_name', 'leases:' || current_setting('application_name'), "+
+		"false)")
 	return err
 }
 

@@ -88,7 +88,9 @@ const (
 
 // next returns when a delivery is due again whose attempt has failed at an instant, or that it is dead: the attempt was
 // the last one, which is due at last. attempts includes it. jitter is random, from -1 to 1.
-func (s Schedule) next(attempts int, at, last time.Time, retryAfter time.Duration, jitter float64) (due time.Time, dead bool) {
+func (s Schedule) next(
+	attempts int, at, last time.Time, retryAfter time.Duration, jitter float64,
+) (due time.Time, dead bool) {
 	if !at.Before(last) {
 		return time.Time{}, true
 	}
