@@ -49,11 +49,11 @@ func (l *Limiter) Take(ctx context.Context, r Request) *Decision {
 	return d
 }
 
-// maxWaiting is how many requests of one lineage can wait.
+// maxWaiting is how many requests of one lineage can wait: more than a budget has permits.
 const maxWaiting = 4096
 
 // enter makes a request wait for the lineage's counters. It ends the wait at once if the counters in memory are full:
-// what they have is stored, and has not returned. It also ends it if NATS can't be consulted.
+// what they have is stored, and has not returned. It also ends it if NATS can't be consulted, or if too many wait.
 func (l *Limiter) enter(id uuid.UUID, w *waiter) *lineage {
 	now := l.clock.now()
 	l.mu.Lock()
@@ -63,8 +63,10 @@ func (l *Limiter) enter(id uuid.UUID, w *waiter) *lineage {
 	switch {
 	case k.stored.full(w.buckets, now):
 		w.decided <- k.stored.decision(refusedFromMemory, w.buckets, now)
-	case l.bypassed() || len(k.waiting) == maxWaiting:
+	case l.bypassed():
 		w.decided <- nil
+	case len(k.waiting) == maxWaiting:
+		w.decided <- &Decision{RetryAfter: 1, outcome: refusedFromMemory, buckets: w.buckets}
 	default:
 		k.waiting = append(k.waiting, w)
 		l.serveWaiting(k)
