@@ -33,7 +33,7 @@ func TestRoles_AroundWebhooks(t *testing.T) {
 			"select webhook.open_day('notice', '2026-03-02'), webhook.drop_before('2026-03-02')": true,
 		},
 		"callboard_projector": {
-			"select recording from webhook.recording":  true,
+			"select used from webhook.in_use":          true,
 			"select from webhook.floor":                true,
 			"select from webhook.endpoint":             false,
 			"select from webhook.delivery":             false,

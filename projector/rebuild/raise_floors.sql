@@ -23,4 +23,4 @@ raised as (
 select count(*)
 from next
 where known < sequence
-  and (select recording from webhook.recording)
+  and (select used from webhook.in_use)

@@ -138,7 +138,7 @@ func TestLimiter_ForgetsUnusedCounters(t *testing.T) {
 	}
 }
 
-// A reader that has too many requests of one lineage decides further ones by itself. An outage ends all waits, also of
+// A reader refuses a request if more requests of its lineage wait than any budget has permits. An outage ends all waits, also of
 // requests in a write.
 func TestLimiter_EndsWaits(t *testing.T) {
 	t.Parallel()
@@ -148,6 +148,11 @@ func TestLimiter_EndsWaits(t *testing.T) {
 		w := &waiter{buckets: tierOf(1), decided: make(chan *Decision, 1)}
 		if l.enter(key, w); len(w.decided) == 1 != (i == maxWaiting) {
 			t.Fatalf("request %d: ended waits = %d", i, len(w.decided))
+		}
+		if i == maxWaiting {
+			if d := <-w.decided; d == nil || d.Allowed {
+				t.Errorf("request %d: decision = %+v, want a refusal", i, d)
+			}
 		}
 		first = cmp.Or(first, w)
 	}

@@ -38,8 +38,8 @@ create table webhook.endpoint (
 ) with (fillfactor = 70);
 
 -- All that the projector knows about endpoints: whether there is one.
-create view webhook.recording as
-  select exists (select from webhook.endpoint where state <> 'removed') as recording;
+create view webhook.in_use as
+  select exists (select from webhook.endpoint where state <> 'removed') as used;
 
 -- What became fetchable, written in the transaction of the rows and the position. A day (UTC) of recorded_at is a table.
 create table webhook.notice (
@@ -223,7 +223,7 @@ grant execute on function webhook.open_day(text, date), webhook.drop_before(date
 grant usage on schema webhook to callboard_projector, callboard_webhooks, callboard_operator;
 
 -- The projector sees no URL, no secret and no delivery.
-grant select on webhook.recording to callboard_projector;
+grant select on webhook.in_use to callboard_projector;
 grant insert on webhook.notice to callboard_projector;
 grant select, insert, update on webhook.floor to callboard_projector;
 
@@ -235,7 +235,7 @@ grant update (state, reason, stopped_at, succeeded_at, failed_at, failing_since,
 grant delete on webhook.endpoint, webhook.audit to callboard_webhooks; -- of removed endpoints whose history is gone
 grant insert on webhook.audit to callboard_webhooks;
 
-grant select on webhook.endpoint, webhook.recording, webhook.notice, webhook.floor, webhook.fanout, webhook.delivery, webhook.waiting,
+grant select on webhook.endpoint, webhook.in_use, webhook.notice, webhook.floor, webhook.fanout, webhook.delivery, webhook.waiting,
   webhook.finished, webhook.test, webhook.audit, webhook.day to callboard_operator; -- a backup has the sealed secrets
 grant insert, update on webhook.endpoint, webhook.floor to callboard_operator;
 grant insert on webhook.audit to callboard_operator;

@@ -13,7 +13,7 @@ func TestRegister_ThenActivate(t *testing.T) {
 	h := newHarness(t)
 	c := h.candidate(registry.Target{Kind: registry.System, ID: h.system})
 	h.Must(h.Register(t.Context(), c))
-	h.Want("recording", "true", "select recording from webhook.recording")
+	h.Want("webhooks used", "true", "select used from webhook.in_use")
 	if e := h.show(c.ID()); e.State != registry.Adding || e.URL != "https://hooks.example.com/in?…" || e.SuccessRate != nil {
 		t.Errorf("endpoint = %+v, want it adding, without the URL's query", e)
 	}

@@ -97,7 +97,7 @@ func TestRemove(t *testing.T) {
 	h.Must(h.Remove(t.Context(), id))
 	h.Must(h.Remove(t.Context(), other))
 	h.Must(h.Remove(t.Context(), id))
-	h.Want("recording", "false", "select recording from webhook.recording")
+	h.Want("webhooks used", "false", "select used from webhook.in_use")
 	if n, more, err := h.Skip(t.Context(), id); n != 3 || more || err != nil {
 		t.Errorf("skipped = %d, more = %v, %v, want 3", n, more, err)
 	}
