@@ -127,6 +127,15 @@ func queryAs(t *testing.T, url, query string) (result string, err error) {
 	return result, errors.Join(err, conn.Close(t.Context()))
 }
 
+func readSecret(t *testing.T, dir, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
 // changed returns a URL with another database or parameter.
 func changed(t *testing.T, text, database, sslmode string) string {
 	t.Helper()
