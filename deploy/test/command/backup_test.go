@@ -56,10 +56,10 @@ func newBackupFixture(t *testing.T) backupFixture {
 // publishLargeTranscript publishes a transcript whose text is in the object store.
 func (f backupFixture) publishLargeTranscript() {
 	f.Helper()
-	publisher := events.NewPublisher(eventstest.JetStream(f, f.nats.URL()), "test", events.MaxMessage(1))
+	publisher := events.NewPublisher(eventstest.JetStream(f, f.nats.URL()), "test", events.MaxMessage(1000))
 	err := publisher.Publish(f.Context(), events.Changed(&events.Transcript{
 		PhoneSystemID: uuid.MustParse(systemID), CallID: events.Some(uuid.MustParse(ownCallID)), Version: 1,
-		Status: events.TranscriptCompleted, Text: events.Some("hello"),
+		Status: events.TranscriptCompleted, Text: events.Some(strings.Repeat("hello", 1000)),
 	}))
 	if err != nil {
 		f.Fatal(err)

@@ -76,6 +76,24 @@ func processEnded(pid int) bool {
 	return err == nil && len(line) == 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
+func checkStop(t *testing.T, i *devProcess, key string) {
+	t.Helper()
+	pid := i.postgresPID()
+	i.StopCleanly(os.Interrupt)
+	if !processEnded(pid) {
+		t.Errorf("PostgreSQL, process %d, still runs", pid)
+	}
+	log, err := os.ReadFile(filepath.Join(i.dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{key, i.Env["CALLBOARD_KEY_PEPPER"], i.Env["CALLBOARD_CURSOR_KEY"]} {
+		if strings.Contains(string(log)+i.Err.String(), secret) {
+			t.Error("the log contains a secret")
+		}
+	}
+}
+
 // A killed instance leaves no process behind, and the next start has its data.
 func TestDev_Killed(t *testing.T) {
 	t.Parallel()
@@ -117,6 +135,10 @@ func TestDev_Sample(t *testing.T) {
 	}
 	waitUntilCaughtUp(t, second.Env)
 	expect(t, second.Env, 0, ` 0 not applied; open dead letters: 0; live generation: 1\n$`, "status")
+	watch := start(t, "callboard", second.Env, "status", "--watch", "--json")
+	watch.Await(`\n.*"rate":\d`) // which the second report has
+	watch.StopCleanly(os.Interrupt)
+	checkStop(t, second, *second.APIKey)
 }
 
 func checkExamples(t *testing.T, i *devProcess) {

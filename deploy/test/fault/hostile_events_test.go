@@ -37,7 +37,8 @@ type hostileEvents struct {
 }
 
 func (h *hostile) newEvents(stream uint64, system uuid.UUID) *hostileEvents {
-	return &hostileEvents{hostile: h, poisonSource: poisonSource{random: rand.New(rand.NewPCG(h.number, 10+stream))}, system: system}
+	source := poisonSource{random: rand.New(rand.NewPCG(h.number, 10+stream))}
+	return &hostileEvents{hostile: h, poisonSource: source, system: system}
 }
 
 // hostileKind alters a valid message.
@@ -78,7 +79,9 @@ func (g *hostileEvents) bad() hostileEvent {
 
 // size draws a number, and rarely a large one. After a gigabyte there are no large ones.
 func (g *hostileEvents) size() int {
-	sizes := []int{0, 1, 2, 64, 100, 201, 512, 1000, 1024, 8192, 8193, 32_768, 65_536, 199_990, 1_000_000, 4_999_990, 5_000_001, 7_500_000}
+	sizes := []int{
+		0, 1, 2, 64, 100, 201, 512, 1000, 1024, 8192, 8193, 32_768, 65_536, 199_990, 1_000_000, 4_999_990, 5_000_001, 7_500_000,
+	}
 	n := len(sizes)
 	if g.spent() > 1e9 {
 		n -= 4
@@ -216,7 +219,8 @@ func (h *hostile) storeObjects() (list []events.Object) {
 // transcript makes the message a transcript of the last call, with further members.
 func (g *hostileEvents) transcript(bad *hostileEvent, members map[string]any) {
 	maps.Copy(members, map[string]any{
-		"phoneSystemId": g.system, "callId": g.call, "voicemailId": nil, "version": 1 + g.random.IntN(1000), "status": "completed",
+		"phoneSystemId": g.system, "callId": g.call, "voicemailId": nil, "version": 1 + g.random.IntN(1000),
+		"status": "completed",
 	})
 	bad.Data, _ = json.Marshal(members) // has only what JSON has
 	bad.Subject = events.Subject(g.system, events.EntityTranscript)

@@ -29,7 +29,7 @@ import (
 
 //nolint:gochecknoglobals // flags are
 var hostileFlag = flag.Duration("hostile", 0,
-	"how long TestHostile publishes and requests, with a random seed; 0: a few seconds with a fixed one")
+	"how long TestHostile publishes, with a random seed; 0: a few seconds with a fixed one")
 
 const (
 	hostileMemory   = 512      // MiB of a container, as in docker-compose.yml
@@ -79,7 +79,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// hostile is an installation, and what was published to it and requested.
+// hostile is an installation, and what was published to it.
 type hostile struct {
 	*harness
 	number            uint64

@@ -50,7 +50,7 @@ func (p *poller) run(ctx context.Context) {
 func (p *poller) next(ctx context.Context) {
 	if path := p.detail; path != "" {
 		p.detail = ""
-		p.get(ctx, p.reader, path, p.key, "", http.StatusNotFound)
+		p.get(ctx, p.reader, path, p.key, http.StatusNotFound)
 		return
 	}
 	p.turn++
@@ -60,18 +60,18 @@ func (p *poller) next(ctx context.Context) {
 	base, all := "/"+system.String(), resources()
 	switch n := p.turn % (len(all) + 3); n {
 	case len(all):
-		p.get(ctx, p.reader, "", p.harness.keys.organization, "")
+		p.get(ctx, p.reader, "", p.harness.keys.organization)
 	case len(all) + 1:
-		p.get(ctx, p.reader, base+"/call-log-reports/dimensions", p.key, "")
+		p.get(ctx, p.reader, base+"/call-log-reports/dimensions", p.key)
 	case len(all) + 2:
-		p.get(ctx, p.reader, base+"/call-log-reports?includeTranscripts=true&dateFrom=2026-05-01T00:00:00Z&dateTo=2026-07-01T00:00:00Z", p.key, "")
+		p.get(ctx, p.reader, base+"/call-log-reports?includeTranscripts=true&dateFrom=2026-05-01T00:00:00Z&dateTo=2026-07-01T00:00:00Z", p.key)
 	default:
 		p.list(ctx, base+"/"+all[n])
 	}
 }
 
 func (p *poller) list(ctx context.Context, path string) {
-	got, ok := p.get(ctx, p.reader, path, p.key, "")
+	got, ok := p.get(ctx, p.reader, path, p.key)
 	if !ok {
 		return
 	}
@@ -101,7 +101,7 @@ func (p *pager) run(ctx context.Context) {
 			p.turn++
 			p.path = "/" + systems[p.turn%len(systems)].String() + "/" + []string{"call-logs", "voicemails"}[p.turn/len(systems)%2] + "?pageSize=20"
 		}
-		got, ok := p.get(ctx, p.reader, p.path, p.harness.keys.systems[systems[p.turn%len(systems)]], "")
+		got, ok := p.get(ctx, p.reader, p.path, p.harness.keys.systems[systems[p.turn%len(systems)]])
 		if p.path = ""; ok {
 			p.path = nextPath(got.header.Get("Link"))
 		}

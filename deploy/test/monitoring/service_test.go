@@ -47,8 +47,8 @@ type service struct {
 // addEndpoint registers an endpoint of a phone system, at an address that refuses every connection.
 func (s service) addEndpoint(t *testing.T, system uuid.UUID) {
 	t.Helper()
-	_, errs, code := programtest.Run(t.Context(), t, programs.Path(t, "callboard"), s.Env, "", "webhooks", "add", "https://127.0.0.1:1/",
-		"--no-test", "--name", "test", "--kinds", "all", "--system", system.String())
+	_, errs, code := programtest.Run(t.Context(), t, programs.Path(t, "callboard"), s.Env, "",
+		"webhooks", "add", "https://127.0.0.1:1/", "--no-test", "--name", "test", "--kinds", "all", "--system", system.String())
 	if code != 0 {
 		t.Fatalf("webhooks add: exit code = %d: %s", code, errs)
 	}
@@ -60,7 +60,8 @@ func startService(t *testing.T) (s service) {
 	dir := t.TempDir()
 	ready := filepath.Join(dir, "ready.json")
 	dev := programtest.NewProcess(t, "callboard", programs.Path(t, "callboard"), nil)
-	dev.Start("dev", "--listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--sample", "none", "--data", filepath.Join(dir, "data"), "--ready-file", ready)
+	dev.Start("dev", "--listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0",
+		"--sample", "none", "--data", filepath.Join(dir, "data"), "--ready-file", ready)
 	t.Cleanup(func() { dev.StopCleanly(os.Interrupt) })
 	eventstest.Eventually(t, "callboard dev is ready", func() bool {
 		dev.RequireRunning()

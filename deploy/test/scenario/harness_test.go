@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { schematest.Run(m) }
 
-// harness adds a reader and its keys to the stream, the database and a projector.
+// harness adds a reader and its keys to the stream, the database and a projector. All phone systems share a partition.
 type harness struct {
 	*projectortest.Harness
 
@@ -36,7 +36,7 @@ type harness struct {
 
 func newHarness(t *testing.T) *harness {
 	t.Helper()
-	h := &harness{Harness: projectortest.NewHarness(t), start: time.Now()}
+	h := &harness{Harness: projectortest.NewHarness(t, projectortest.WithPartitions(1)), start: time.Now()}
 	h.StartProjector()
 
 	pepper, err := access.NewPepper(secret())
@@ -75,8 +75,8 @@ func (h *harness) startReader(pepper access.Pepper) {
 		h.Fatal(err)
 	}
 	handler, err := readapi.New(readapi.Config{
-		Primary: h.Database.RolePool(h, "callboard_reader"), Peppers: []access.Pepper{pepper}, Limiter: limiter, AuditQueue: queue,
-		Secret: secret(), Audio: location, BaseURL: "https://phones.example.com/v1", Log: zerolog.Nop(),
+		Primary: h.Database.RolePool(h, "callboard_reader"), Peppers: []access.Pepper{pepper}, Limiter: limiter,
+		AuditQueue: queue, Secret: secret(), Audio: location, BaseURL: "https://phones.example.com/v1", Log: zerolog.Nop(),
 		Timeout: time.Minute, DimensionsTimeout: time.Minute,
 	})
 	if err != nil {

@@ -46,14 +46,15 @@ type company struct {
 
 func newCompany(t *testing.T) *company {
 	t.Helper()
-	c := &company{harness: newHarness(t), organization: uuid.New(), other: uuid.New(), group: uuid.New(), answers: map[string]any{}}
+	c := &company{harness: newHarness(t), organization: uuid.New(), other: uuid.New(), group: uuid.New()}
 	lines, err := os.ReadFile("testdata/events.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Exec(`insert into webhook.endpoint (id, name, url, kinds, grant_kind, grant_id, state)
-		values (gen_random_uuid(), 'test', 'https://example.com', '{call.ended}', 'organization', $1, 'active')`, c.organization)
-	c.apply(c.phoneSystem(1, 1, c.organization), c.phoneSystem(2, 1, c.organization), c.phoneSystem(3, 1, c.other), c.members(1, 1, 2))
+		values (gen_random_uuid(), 'test', 'https://example.com', '{call.ended}', 'system', gen_random_uuid(), 'active')`)
+	c.apply(c.phoneSystem(1, 1, c.organization), c.phoneSystem(2, 1, c.organization), c.phoneSystem(3, 1, c.other))
+	c.apply(c.members(1, 1, 2))
 	for n := tenant(1); n <= 3; n++ {
 		for line := range events.ReadLines(t.Context(), strings.NewReader(n.own(string(lines))), "test") {
 			if line.Err != nil {
@@ -136,7 +137,7 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("operations = %d, want 24: %v", len(operations), slices.Sorted(maps.Keys(operations)))
 	}
 	if *update {
-		if err := os.WriteFile("testdata/answers.json", []byte(text(t, c.answers)+"\n"), 0o644); err != nil { //nolint:gosec // everyone may read it
+		if err := os.WriteFile("testdata/answers.json", []byte(text(t, c.answers)+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -226,7 +227,7 @@ func TestCoverage(t *testing.T) {
 	}
 	expect("at first", map[string][]tenant{"system": {1}, "group": {1, 2}, "organization": {1, 2}})
 	c.apply(c.phoneSystem(1, 2, c.other), c.members(2, 3))
-	expect("another organization and another member", map[string][]tenant{"system": {1}, "group": {3}, "organization": {2}})
+	expect("another organization and member", map[string][]tenant{"system": {1}, "group": {3}, "organization": {2}})
 	c.apply(events.Deleted(events.Changed(&events.PhoneSystem{ID: tenant(1).system(), Version: 3}).Identity))
 	expect("deleted", map[string][]tenant{"group": {3}, "organization": {2}})
 }
@@ -243,7 +244,8 @@ func TestNotices(t *testing.T) {
 		  when 'call.analysis.completed' then '/call-analyses?callLogId=' || call_log_id
 		  else coalesce('/call-logs/' || call_log_id, '/voicemails/' || voicemail_id)
 		end
-		from webhook.notice where system_id = $1 and recording_sid is distinct from $2`, tenant(1).system(), "RE"+tenant(1).mark()+"gone") // is deleted again
+		from webhook.notice where system_id = $1 and recording_sid is distinct from $2`,
+		tenant(1).system(), "RE"+tenant(1).mark()+"gone") // which is deleted again
 	if err != nil {
 		t.Fatal(err)
 	}
