@@ -102,7 +102,7 @@ soak: ## Test clusters, kill senders, then inject 500 faults (kills, freezes, cu
 	go -C deploy/test test ./fault -run TestSoak -soak 500 -timeout 4h -v
 
 .PHONY: hostile
-hostile: ## Publish hostile events and make hostile requests for ten minutes, in the memory of docker-compose.yml
+hostile: ## Publish hostile messages for ten minutes, in the memory of docker-compose.yml
 	go -C deploy/test test ./fault -run TestHostile -hostile 10m -timeout 30m -v
 
 .PHONY: bench
@@ -126,7 +126,7 @@ bench/capacity: ## Measure what a sizing needs, with one and three NATS servers,
 	go -C deploy/test test ./load -run 'TestCapacity$$' -capacity -count=1 -timeout 2h -v -calls 15000 $(FLAGS)
 
 .PHONY: load/read
-load/read: ## Load readers with the largest requests, busy processors and a million calls; takes half an hour
+load/read: ## Load a reader with the largest requests, and limiters while leaders change
 	go -C deploy/test test ./load -run TestLoad -load -count=1 -timeout 3h -v $(FLAGS)
 	CALLBOARD_TEST_LONG=1 go test ./readapi/limit -run TestTake_LeaderChanges -count=1 -v
 

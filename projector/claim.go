@@ -31,7 +31,7 @@ func (w *worker) openPosition(ctx context.Context) error {
 		return err
 	}
 	return withApplyTimeout(ctx, func(ctx context.Context) (err error) {
-		w.applier.Reader.Decisions, err = w.projector.store.Decisions(ctx, w.applier.Position)
+		w.applier.Decoder.Decisions, err = w.projector.store.Decisions(ctx, w.applier.Position)
 		return err
 	})
 }

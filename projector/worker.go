@@ -120,7 +120,7 @@ type batch struct {
 
 func (w *worker) read(messages []events.StoredMessage) batch {
 	received := w.projector.config.Now()
-	return batch{w.applier.Reader.Read(messages), received}
+	return batch{w.applier.Decoder.Decode(messages), received}
 }
 
 // applyAndRead commits a batch. While it does, it reads the next one, if that is full and no partition waits for

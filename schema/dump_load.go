@@ -126,9 +126,9 @@ const endKeysSQL = `
 // ErrOldKeys is a list of keys without some keys of the database, so it cannot be newer than these.
 var ErrOldKeys = errors.New("the list of keys is older than the backup, or of another installation")
 
-// EndKeys ends the keys that a newer list shows as revoked or ended earlier, and returns them. It never extends a key's
+// EndListedKeys ends the keys that a newer list shows as revoked or ended earlier, and returns them. It never extends a key's
 // life. unknown are the keys of the list that the database doesn't have.
-func (l *Load) EndKeys(ctx context.Context, list []KeyState) (ended, unknown []KeyState, err error) {
+func (l *Load) EndListedKeys(ctx context.Context, list []KeyState) (ended, unknown []KeyState, err error) {
 	ids, revoked, expires := ends(list)
 	known, missing, err := l.compareKeys(ctx, ids)
 	switch {
@@ -155,9 +155,9 @@ func (l *Load) endKeys(ctx context.Context, ids []uuid.UUID, revoked, expires []
 	return ended, nil
 }
 
-// EndKeysOf ends keys at the given times, or earlier, and returns those that would have lived longer. Of states, only
+// EndGivenKeys ends keys at the given times, or earlier, and returns those that would have lived longer. Of states, only
 // the ids and the ends count. They need not be of all keys.
-func (l *Load) EndKeysOf(ctx context.Context, states []KeyState) ([]KeyState, error) {
+func (l *Load) EndGivenKeys(ctx context.Context, states []KeyState) ([]KeyState, error) {
 	ids, revoked, expires := ends(states)
 	return l.endKeys(ctx, ids, revoked, expires)
 }

@@ -183,7 +183,7 @@ func (c restore) load(ctx context.Context, done *restoredBackup) error {
 
 	// Keys that ended later than the backup, by the list and by the stream of key ends.
 	if c.keys != nil {
-		ended, missing, err := load.EndKeys(ctx, c.keys)
+		ended, missing, err := load.EndListedKeys(ctx, c.keys)
 		if err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func (c restore) endKeysOfJournal(ctx context.Context, load *schema.Load) (ended
 		for i, e := range entries {
 			states[i] = schema.KeyState{ID: e.ID, RevokedAt: e.RevokedAt, ExpiresAt: e.ExpiresAt}
 		}
-		part, err := load.EndKeysOf(ctx, states)
+		part, err := load.EndGivenKeys(ctx, states)
 		ended = append(ended, part...)
 		return err
 	})

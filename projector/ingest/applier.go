@@ -17,7 +17,7 @@ import (
 type Applier struct {
 	JetStream jetstream.JetStream // for claim checks
 	Store     *store.Store
-	Reader    Reader
+	Decoder   Decoder
 	Replay    *Replay               // nil: the tables are the live projection's
 	Position  store.Position        // moves with every commit
 	OnCommit  func(store.ChangeSet) // called after every commit of messages
@@ -109,8 +109,8 @@ func (a *Applier) foldAndWrite(
 		return store.ChangeSet{}, err
 	}
 
-	changes := Fold(state, a.Position, messages, a.Reader.Decisions, retries, now)
-	changes.DeadLetters = slices.DeleteFunc(changes.DeadLetters, a.Reader.Decisions.HasDeadLetter)
+	changes := Fold(state, a.Position, messages, a.Decoder.Decisions, retries, now)
+	changes.DeadLetters = slices.DeleteFunc(changes.DeadLetters, a.Decoder.Decisions.HasDeadLetter)
 
 	written := changes
 	if a.Replay != nil && a.Replay.KeepNoDeadLetters {

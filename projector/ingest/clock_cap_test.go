@@ -39,18 +39,18 @@ func (l *jump) store(times ...time.Time) {
 // decoded decodes all messages above a sequence.
 func (l *jump) decoded(above uint64, d store.Decisions) []ingest.Decoded {
 	l.t.Helper()
-	reader := ingest.Reader{Decisions: d}
+	decoder := ingest.Decoder{Decisions: d}
 	messages := l.messages(above)
 	for i := range messages {
 		messages[i].StoredAt = l.times[int(above)+i]
 	}
-	return reader.Read(messages)
+	return decoder.Decode(messages)
 }
 
 // receive applies the messages above the position that are received at an instant.
 func (l *jump) receive(now time.Time) {
 	l.t.Helper()
-	decoded := l.decoded(l.applier.Position.Sequence, l.applier.Reader.Decisions)
+	decoded := l.decoded(l.applier.Position.Sequence, l.applier.Decoder.Decisions)
 	if err := l.applier.Apply(l.t.Context(), decoded, now); err != nil {
 		l.t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func (l *jump) claim() {
 	l.t.Helper()
 	l.applier.Position = claim(l.t, l.applier.Store, l.stream)
 	var err error
-	if l.applier.Reader.Decisions, err = l.applier.Store.Decisions(l.t.Context(), l.applier.Position); err != nil {
+	if l.applier.Decoder.Decisions, err = l.applier.Store.Decisions(l.t.Context(), l.applier.Position); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -273,7 +273,7 @@ func TestFold_CapsTheWatermarkOfAClockMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	decoded := new(ingest.Reader).Read(e.messages(0))
+	decoded := new(ingest.Decoder).Decode(e.messages(0))
 	for _, test := range []struct{ ahead, want time.Duration }{{day, 0}, {time.Minute, time.Minute}, {time.Minute + second, 0}, {-second, -second}} {
 		decoded[0].StoredAt, decoded[1].StoredAt, decoded[2].StoredAt = now.Add(-2*second), now.Add(test.ahead), now.Add(-2*second)
 		changes := ingest.Fold(new(fold.State), e.applier.Position, decoded, store.Decisions{}, nil, events.TimeOf(now))

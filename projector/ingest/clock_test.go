@@ -27,7 +27,7 @@ func TestFold_ClockMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	decoded := new(ingest.Reader).Read(e.messages(0))
+	decoded := new(ingest.Decoder).Decode(e.messages(0))
 	for i, second := range []int64{10, 20, 19, 15, 30, 29, 31, 40} {
 		decoded[i].StoredAt = time.Unix(second, 0)
 	}

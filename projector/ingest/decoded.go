@@ -23,16 +23,16 @@ type Decoded struct {
 	retryOf  store.MessageID // the dead letter that the message names, unless it is recorded as failed; zero: none
 }
 
-// Reader decodes the messages of a partition, in order.
-type Reader struct {
+// Decoder decodes the messages of a partition, in order.
+type Decoder struct {
 	Decisions store.Decisions
 	System    uuid.NullUUID // whose events are decoded alone; none: all are
 
 	decoder events.Decoder
 }
 
-// Read decodes messages.
-func (r *Reader) Read(stored []events.StoredMessage) []Decoded {
+// Decode decodes messages.
+func (d *Decoder) Decode(stored []events.StoredMessage) []Decoded {
 	messages := make([]Decoded, 0, len(stored))
 	for _, s := range stored {
 		m := Decoded{StoredMessage: s}
@@ -41,28 +41,28 @@ func (r *Reader) Read(stored []events.StoredMessage) []Decoded {
 			messages = append(messages, m)
 			continue
 		}
-		if r.System.Valid && events.SubjectSystem(m.Subject) != r.System.UUID {
+		if d.System.Valid && events.SubjectSystem(m.Subject) != d.System.UUID {
 			m.notBuilt = true
 			messages = append(messages, m)
 			continue
 		}
-		if reason, dead := r.Decisions.DeadLetters[store.NewMessageID(m.Sequence, m.StoredAt)]; dead {
+		if reason, dead := d.Decisions.DeadLetters[store.NewMessageID(m.Sequence, m.StoredAt)]; dead {
 			m.Reason = reason
 		} else if named, storedAt, ok := events.ParseRetry(m.Header); ok {
 			m.retryOf = store.MessageID{Sequence: named, StoredAt: storedAt}
 		}
-		messages = append(messages, r.decode(m))
+		messages = append(messages, d.decode(m))
 	}
 	return messages
 }
 
 // decode decodes the event, unless the message was a dead letter at the first application.
-func (r *Reader) decode(m Decoded) Decoded {
+func (d *Decoder) decode(m Decoded) Decoded {
 	if m.Reason != "" {
 		return m
 	}
 	var err error
-	if m.Event, err = r.decoder.Decode(m.Message); err != nil {
+	if m.Event, err = d.decoder.Decode(m.Message); err != nil {
 		m.Reason = err.Error()
 	}
 	return m

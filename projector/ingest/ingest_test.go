@@ -119,7 +119,7 @@ func (e *env) messages(above uint64) []events.StoredMessage {
 // apply applies all messages above the position.
 func (e *env) apply() (decoded []ingest.Decoded) {
 	e.t.Helper()
-	decoded = e.applier.Reader.Read(e.messages(e.applier.Position.Sequence))
+	decoded = e.applier.Decoder.Decode(e.messages(e.applier.Position.Sequence))
 	if err := e.applier.Apply(e.t.Context(), decoded, time.Now()); err != nil {
 		e.t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestApplier_StopsBeforeARefusedMessage(t *testing.T) {
 	for _, sid := range []string{"CA", "CA", "CA", "CArefused", "CA"} {
 		e.publish(call(system, sid))
 	}
-	decoded := e.applier.Reader.Read(e.messages(0))
+	decoded := e.applier.Decoder.Decode(e.messages(0))
 	if err := e.applier.Apply(t.Context(), decoded, time.Now()); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("Apply = %v, want PostgreSQL's error", err)
 	}
@@ -267,7 +267,7 @@ func TestApplier_WaitsForClaimChecks(t *testing.T) {
 		PhoneSystemID: system, CallID: events.Some(first.ID), Version: 1, Status: events.TranscriptCompleted,
 		Text: events.Some(strings.Repeat("So it goes. ", 1000)),
 	}, call(system, "CA2"))
-	decoded := e.applier.Reader.Read(e.messages(0))
+	decoded := e.applier.Decoder.Decode(e.messages(0))
 	js := e.applier.JetStream
 	e.applier.JetStream = closedJetStream(t, js.Conn().ConnectedUrl())
 	if err := e.applier.Apply(t.Context(), decoded, time.Now()); err == nil {
@@ -355,8 +355,8 @@ func TestFold_RepeatsRecordedDecisions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, folder := ingest.Reader{Decisions: decisions}, newFolder(start, decisions)
-	decoded := reader.Read(e.messages(0))
+	decoder, folder := ingest.Decoder{Decisions: decisions}, newFolder(start, decisions)
+	decoded := decoder.Decode(e.messages(0))
 	folder.apply(decoded)
 	got := map[string]events.Time{}
 	for row := range folder.Changes.State.CallLogs.Rows() {

@@ -185,7 +185,7 @@ func TestApplier_ReplaysRetries(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.applier.Position, e.committed = position, nil
-	if e.applier.Reader.Decisions, err = e.applier.Store.Decisions(t.Context(), position); err != nil {
+	if e.applier.Decoder.Decisions, err = e.applier.Store.Decisions(t.Context(), position); err != nil {
 		t.Fatal(err)
 	}
 	e.apply()
@@ -258,8 +258,8 @@ func (e *env) checkReplay(from store.Position) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	reader, folder := ingest.Reader{Decisions: decisions}, newFolder(from, decisions)
-	folder.apply(reader.Read(e.messages(from.Sequence)))
+	decoder, folder := ingest.Decoder{Decisions: decisions}, newFolder(from, decisions)
+	folder.apply(decoder.Decode(e.messages(from.Sequence)))
 	want := store.MessageCounts{}
 	for _, c := range e.committed {
 		if c.From.Sequence >= from.Sequence {

@@ -115,7 +115,7 @@ func TestApplier_SpanOfFailedCommit(t *testing.T) {
 	e := newEnv(t)
 	e.publishUnder(1, trace.FlagsSampled)
 	recorded := e.trace()
-	decoded := e.applier.Reader.Read(e.messages(0))
+	decoded := e.applier.Decoder.Decode(e.messages(0))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := e.applier.Apply(ctx, decoded, time.Now())

@@ -104,7 +104,7 @@ func (l *loader) addPartitions(ctx context.Context, schemaName string, replay in
 		}
 		l.partitions[number] = &partition{limit: at, applier: ingest.Applier{
 			JetStream: l.config.JetStream, Store: l.store, Replay: &replay, Position: at, OnCommit: l.committed,
-			Reader: ingest.Reader{System: replay.System},
+			Decoder: ingest.Decoder{System: replay.System},
 		}}
 	}
 	return nil
@@ -285,12 +285,12 @@ func (l *loader) applyWaiting(ctx context.Context, behind []*partition) error {
 			return nil
 		}
 		if !p.decided {
-			if p.applier.Reader.Decisions, err = l.decisions(ctx, p.applier.Position); err != nil {
+			if p.applier.Decoder.Decisions, err = l.decisions(ctx, p.applier.Position); err != nil {
 				return err
 			}
 			p.decided = true
 		}
-		err = p.applier.Apply(ctx, p.applier.Reader.Read(p.waiting), time.Time{})
+		err = p.applier.Apply(ctx, p.applier.Decoder.Decode(p.waiting), time.Time{})
 		p.waiting = nil
 		return err
 	})
@@ -315,7 +315,7 @@ func (l *loader) forEach(ctx context.Context, list []*partition, work func(conte
 func (l *loader) correct(ctx context.Context, corrections fold.Corrections) error {
 	l.corrected.Add(corrections)
 	for system, at := range corrections {
-		if err := l.store.CorrectCalls(ctx, l.source.partition(system), system, at); err != nil {
+		if err := l.store.RaiseUpdatedAt(ctx, l.source.partition(system), system, at); err != nil {
 			return err
 		}
 	}

@@ -22,6 +22,7 @@ type clients struct {
 
 	mu       sync.Mutex
 	answered []string // ids of the requests with a response
+	failed   int      // requests without one
 }
 
 func startClients(base, key, name string) *clients {
@@ -43,11 +44,14 @@ func (c *clients) send(base, key, name string) {
 		}
 		id := fmt.Sprintf("%s-%d", name, n)
 		// A 503 can be sent before the key is known, so it has no entry in the audit.
-		if status := discover(client, base, key, id); status != 0 && status != http.StatusServiceUnavailable {
-			c.mu.Lock()
+		status := discover(client, base, key, id)
+		c.mu.Lock()
+		if status != 0 && status != http.StatusServiceUnavailable {
 			c.answered = append(c.answered, id)
-			c.mu.Unlock()
+		} else {
+			c.failed++
 		}
+		c.mu.Unlock()
 	}
 }
 
@@ -98,9 +102,9 @@ func (f *fleet) issueAnyKey() string {
 	return issueKey(f, f.operator(), uuid.NewString(), "--name", "any", "--scopes", "calls:read", "--tier", "premium").Key
 }
 
-func (f *fleet) startAuditedReader() reader {
+func (f *fleet) startAuditedReader(settings ...map[string]string) reader {
 	f.Helper()
-	return f.startReader(map[string]string{"CALLBOARD_PREMIUM_PER_MINUTE": premium})
+	return f.startReader(append(settings, map[string]string{"CALLBOARD_PREMIUM_PER_MINUTE": "120000"})...)
 }
 
 // audited returns how many entries each request id has in the audit.
@@ -180,7 +184,8 @@ func TestAudit_ProjectorsKilledAndNATSRestarted(t *testing.T) {
 	r.StopCleanly(syscall.SIGTERM)
 }
 
-// A killed reader loses only entries that NATS has not acknowledged. A reader that is asked to stop loses none.
+// A killed reader loses only entries that NATS has not acknowledged. A reader that is asked to stop loses none, and
+// answers every request of clients that stop when it is not ready.
 func TestAudit_ReaderKilled(t *testing.T) {
 	f := newFleet(t)
 	key := f.issueAnyKey()
@@ -194,11 +199,19 @@ func TestAudit_ReaderKilled(t *testing.T) {
 	killed := c.end()
 	eventstest.Eventually(t, "the acknowledged entries are stored", func() bool { return len(f.audited()) >= acknowledged })
 
-	second := f.startAuditedReader()
+	second := f.startAuditedReader(map[string]string{"CALLBOARD_DRAIN": "20s"})
 	c = startClients(second.base, key, "stopped")
 	c.waitForMore(t, 300)
-	second.StopCleanly(syscall.SIGTERM)
-	f.waitUntilAudited(c.end())
+	second.Signal(syscall.SIGTERM)
+	eventstest.Eventually(t, "the reader is not ready", func() bool {
+		status, body := get(t, second.admin+"/readyz", "")
+		return status == http.StatusServiceUnavailable && strings.Contains(string(body), "stopping")
+	})
+	ids := c.end()
+	if code := second.Wait(3 * time.Minute); code != 0 || c.failed > 0 {
+		t.Errorf("exit code = %d, failed requests = %d of %d, want 0 and 0", code, c.failed, len(ids))
+	}
+	f.waitUntilAudited(ids)
 	entries := f.audited()
 	stored := 0
 	for _, id := range killed {

@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
 	"callboard/events/eventstest"
+	"callboard/readapi/access"
 	"callboard/schema/schematest"
 )
 
@@ -46,11 +48,22 @@ type backupFixture struct {
 func newBackupFixture(t *testing.T) backupFixture {
 	t.Helper()
 	f := backupFixture{newRebuildFixture(t, "100"), filepath.Join(t.TempDir(), "backups")}
-	deadLetters := deadLettersFixture{f.fleet}
-	deadLetters.storeTranscript()
-	deadLetters.publishTranscript(ownCallID)
-	deadLetters.publish("phones."+systemID+".call", "callboard.call.changed", "no JSON")
+	f.publishLargeTranscript()
+	f.publishNoEvent()
 	return f
+}
+
+// publishLargeTranscript publishes a transcript whose text is in the object store.
+func (f backupFixture) publishLargeTranscript() {
+	f.Helper()
+	publisher := events.NewPublisher(eventstest.JetStream(f, f.nats.URL()), "test", events.MaxMessage(1000))
+	err := publisher.Publish(f.Context(), events.Changed(&events.Transcript{
+		PhoneSystemID: uuid.MustParse(systemID), CallID: events.Some(uuid.MustParse(ownCallID)), Version: 1,
+		Status: events.TranscriptCompleted, Text: events.Some(strings.Repeat("hello", 1000)),
+	}))
+	if err != nil {
+		f.Fatal(err)
+	}
 }
 
 // backup writes a backup, as the operator's role.
@@ -377,7 +390,7 @@ func TestRestore_EndsKeysOfTheJournal(t *testing.T) {
 		}
 	}
 	for key, want := range map[keyWithID]string{revoked: "revoked", rolled: "expired", live: "active"} {
-		if shown := succeedJSON[keyRecord](t, f.operator(), "keys", "show", key.ID); shown.State != want {
+		if shown := succeedJSON[access.Record](t, f.operator(), "keys", "show", key.ID); string(shown.State) != want {
 			t.Errorf("key %s: state = %s, want %s", key.ID, shown.State, want)
 		}
 	}

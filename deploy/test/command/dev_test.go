@@ -41,24 +41,6 @@ func fixtureLines() string {
 	}, "\n")
 }
 
-// TestDev runs the commands of a platform team and an operator against an instance without a sample.
-func TestDev(t *testing.T) {
-	t.Parallel()
-	i := startDev(t, t.TempDir(), "--sample", "none")
-	if i.APIKey != nil {
-		t.Errorf("API key = %s, want none without a sample", *i.APIKey)
-	}
-	if out := succeed(t, i.Env, fixtureLines(), "publish", "-", "--json"); out != "{\"published\":4}\n" {
-		t.Errorf("publish: output = %s, want 4 published", out)
-	}
-	whole := issueKey(t, i.Env, systemID, "--name", "whole", "--scopes", "calls:read,phones:read")
-	eventstest.Eventually(t, "the key sees both calls", func() bool { return i.calls(whole.Key) == 2 })
-	t.Run("status", func(t *testing.T) { checkStatusOfDev(t, i) })
-	succeed(t, i.Env, "", "keys", "revoke", whole.ID)
-	expectStatus(t, i.callsURL(), whole.Key, http.StatusUnauthorized)
-	t.Run("stop", func(t *testing.T) { checkStop(t, i, whole.Key) })
-}
-
 func (i *devProcess) callsURL() string {
 	return i.BaseURL + "/customer/phone-systems/" + systemID + "/call-logs"
 }
@@ -92,35 +74,6 @@ func (i *devProcess) postgresPID() (pid int) {
 func processEnded(pid int) bool {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return err == nil && len(line) == 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
-}
-
-func checkStatusOfDev(t *testing.T, i *devProcess) {
-	t.Helper()
-	report := succeedJSON[struct {
-		Generation  int
-		DeadLetters int
-		Partitions  []struct {
-			LagEvents int
-			Owner     string
-		}
-	}](t, i.Env, "status")
-	if len(report.Partitions) != 16 || report.Generation != 1 || report.DeadLetters != 0 {
-		t.Errorf("report = %+v, want 16 partitions, generation 1, no dead letters", report)
-	}
-	for n, p := range report.Partitions {
-		if p.LagEvents != 0 || !strings.HasPrefix(p.Owner, "projector@") {
-			t.Errorf("partition %d = %+v, want no lag and a projector as owner", n, p)
-		}
-	}
-	watch := start(t, "callboard", i.Env, "status", "--watch", "--json")
-	eventstest.Eventually(t, "a second report with a rate", func() bool {
-		reports := strings.Split(watch.Out.String(), "\n")
-		return len(reports) >= 3 && !strings.Contains(reports[1], `"rate":null`)
-	})
-	watch.StopCleanly(os.Interrupt)
-	if out := succeed(t, i.Env, "", "status"); !strings.Contains(out, "partition") || !strings.Contains(out, "4 events, 0 not applied") {
-		t.Errorf("status: output = %s, want a table and 4 events", out)
-	}
 }
 
 func checkStop(t *testing.T, i *devProcess, key string) {
@@ -182,6 +135,10 @@ func TestDev_Sample(t *testing.T) {
 	}
 	waitUntilCaughtUp(t, second.Env)
 	expect(t, second.Env, 0, ` 0 not applied; open dead letters: 0; live generation: 1\n$`, "status")
+	watch := start(t, "callboard", second.Env, "status", "--watch", "--json")
+	watch.Await(`\n.*"rate":\d`) // which the second report has
+	watch.StopCleanly(os.Interrupt)
+	checkStop(t, second, *second.APIKey)
 }
 
 func checkExamples(t *testing.T, i *devProcess) {

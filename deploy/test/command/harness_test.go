@@ -111,16 +111,6 @@ func expect(tb testing.TB, env map[string]string, code int, pattern string, args
 	}
 }
 
-// expectUsageErrors runs commands that must be refused with exit code 2 and without output.
-func expectUsageErrors(tb testing.TB, env map[string]string, commands ...[]string) {
-	tb.Helper()
-	for _, args := range commands {
-		if r := command(tb, env, "", args...); r.code != 2 || r.out != "" {
-			tb.Errorf("%v: exit code = %d, output = %q, want 2 and none: %s", args, r.code, r.out, r.err)
-		}
-	}
-}
-
 type daemon = programtest.Process
 
 // start starts one of the binaries.
@@ -190,6 +180,10 @@ func newFleet(t *testing.T) *fleet {
 
 func testPepper() string { return base64.StdEncoding.EncodeToString([]byte(strings.Repeat("p", 32))) }
 
+func testWebhookKey() string {
+	return base64.StdEncoding.EncodeToString([]byte(strings.Repeat("w", 32)))
+}
+
 // in returns the fleet for a subtest.
 func (f *fleet) in(t *testing.T) *fleet {
 	t.Helper()
@@ -201,7 +195,7 @@ func (f *fleet) in(t *testing.T) *fleet {
 func (f *fleet) env(postgresURL string) map[string]string {
 	return map[string]string{
 		"CALLBOARD_NATS_URL": f.nats.URL(), "CALLBOARD_POSTGRES_URL": postgresURL, "CALLBOARD_KEY_PEPPER": f.pepper,
-		"CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
+		"CALLBOARD_WEBHOOK_KEY": testWebhookKey(), "CALLBOARD_ADMIN_LISTEN": "127.0.0.1:0",
 	}
 }
 

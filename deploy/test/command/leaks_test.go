@@ -61,7 +61,7 @@ func newCanaries(t *testing.T) *canaries {
 func (c *canaries) settings(role string, changes ...string) map[string]string {
 	env := c.env(c.database.RoleURL("callboard_" + role))
 	env["CALLBOARD_NATS_URL"], env["CALLBOARD_LOG_LEVEL"] = c.natsURL, "debug"
-	env["CALLBOARD_WEBHOOK_KEY"], env["CALLBOARD_WEBHOOK_ALLOW_NETWORKS"] = testWebhookKey(), "127.0.0.0/8"
+	env["CALLBOARD_WEBHOOK_ALLOW_NETWORKS"] = "127.0.0.0/8"
 	for _, change := range changes {
 		name, value, _ := strings.Cut(change, "=")
 		env[name] = value

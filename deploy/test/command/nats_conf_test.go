@@ -574,7 +574,7 @@ func (f permittedFleet) endKeys() {
 	for _, user := range []string{"operator", "keys"} {
 		env := f.env(user, f.database.RoleURL("callboard_operator"))
 		key := issueKey(f, env, systemID, "--name", user, "--scopes", "calls:read")
-		rolled := succeedJSON[keyRecord](f, env, "keys", "roll", key.ID)
+		rolled := succeedJSON[keyWithID](f, env, "keys", "roll", key.ID)
 		succeed(f, env, "", "keys", "revoke", rolled.ID)
 	}
 }

@@ -13,9 +13,9 @@ import (
 // A command whose new secret can't be written says which command replaces the secret, and that command leaves one
 // that is known.
 func TestSecretNotShown(t *testing.T) {
-	f := newWebhooksFixture(t)
-	old := issueKey(t, f.operator, systemID, "--name", "old", "--scopes", "calls:read")
-	endpoint := f.register()
+	f := newFleet(t)
+	old := issueKey(t, f.operator(), systemID, "--name", "old", "--scopes", "calls:read")
+	endpoint := f.addEndpoint()
 	for _, c := range []struct {
 		name string
 		args []string
@@ -26,7 +26,7 @@ func TestSecretNotShown(t *testing.T) {
 		{"rotate", []string{"webhooks", "rotate", endpoint, "--overlap", "0s"}, "Requests to endpoint " + endpoint + " are signed with it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			errs := f.fail(t, c.args...)
+			errs := f.in(t).fail(c.args...)
 			repair := regexp.MustCompile(`Run 'callboard (.*)' to replace it`).FindStringSubmatch(errs)
 			if !strings.Contains(errs, "error: the new secret was not shown: write /dev/stdout: ") || !strings.Contains(errs, c.want) || repair == nil {
 				t.Fatalf("error = %s, want that the secret was not shown, %q and a command", errs, c.want)
@@ -34,8 +34,8 @@ func TestSecretNotShown(t *testing.T) {
 			replaced := succeedJSON[struct {
 				keyWithID
 				Secret     string
-				RolledFrom keyRecord
-			}](t, f.operator, strings.Fields(repair[1])...)
+				RolledFrom struct{ State string }
+			}](t, f.operator(), strings.Fields(repair[1])...)
 			if replaced.Key == "" && replaced.Secret == "" || replaced.Key != "" && replaced.RolledFrom.State != "expired" {
 				t.Errorf("%s: id = %s, lost key = %q, want a secret and the lost key expired", repair[1], replaced.ID, replaced.RolledFrom.State)
 			}
@@ -45,13 +45,13 @@ func TestSecretNotShown(t *testing.T) {
 
 // fail runs a command as a process whose standard output is a full disk. It returns what the command prints to
 // standard error.
-func (f webhooksFixture) fail(t *testing.T, args ...string) string {
-	t.Helper()
+func (f *fleet) fail(args ...string) string {
+	f.Helper()
 	var errs strings.Builder
-	process := exec.CommandContext(t.Context(), programs.Path(t, "callboard"), args...) //nolint:gosec // a program under test
-	process.Env, process.Stdout, process.Stderr = programtest.Environment(f.operator), fullDisk(t), &errs
+	process := exec.CommandContext(f.Context(), programs.Path(f, "callboard"), args...) //nolint:gosec // a program under test
+	process.Env, process.Stdout, process.Stderr = programtest.Environment(f.operator()), fullDisk(f.T), &errs
 	if err := process.Run(); process.ProcessState == nil || process.ProcessState.ExitCode() != 1 {
-		t.Fatalf("%v: %v, want exit code 1: %s", args, err, &errs)
+		f.Fatalf("%v: %v, want exit code 1: %s", args, err, &errs)
 	}
 	return errs.String()
 }

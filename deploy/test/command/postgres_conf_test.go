@@ -93,14 +93,23 @@ func startDeployedPostgres(t *testing.T) deployedPostgres {
 	all["ssl_key_file"] = writeServerFile(t, dir, "server.key", key)
 	d := deployedPostgres{schematest.NewCluster(t, all), filepath.Join(t.TempDir(), "secrets")}
 	address := fmt.Sprintf("127.0.0.1:%d/callboard?sslmode=require", d.Port())
-	succeed(t, nil, "", "secrets", "create", d.secrets, "--postgres", address)
+	outputs := succeed(t, nil, "", "secrets", "create", d.secrets, "--postgres", address)
 	password := readSecret(t, d.secrets, "postgres-owner-password")
 	d.exec(t, "postgres", "create role callboard_owner superuser login password '"+password+"'")
 	if err := schema.CreateDatabase(t.Context(), d.URL("postgres"), "callboard"); err != nil {
 		t.Fatal(err)
 	}
 	env := map[string]string{"CALLBOARD_POSTGRES_URL_FILE": filepath.Join(d.secrets, "postgres-owner-url")}
-	succeed(t, env, "", "migrate", "--passwords", d.secrets)
+	outputs += succeed(t, env, "", "migrate", "--passwords", d.secrets)
+	files, err := os.ReadDir(d.secrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.Contains(outputs, readSecret(t, d.secrets, file.Name())) {
+			t.Errorf("an output contains %s", file.Name())
+		}
+	}
 	return d
 }
 
@@ -125,6 +134,15 @@ func queryAs(t *testing.T, url, query string) (result string, err error) {
 	}
 	err = conn.QueryRow(t.Context(), query).Scan(&result)
 	return result, errors.Join(err, conn.Close(t.Context()))
+}
+
+func readSecret(t *testing.T, dir, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
 }
 
 // changed returns a URL with another database or parameter.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,50 +11,12 @@ import (
 
 	"callboard/events"
 	"callboard/events/sample"
-	"github.com/compose-spec/compose-go/v2/types"
 )
 
 // outage is how long a worker is down.
 const outage = 15 * time.Second
 
 const citus = "deploy/compose/citus.yml"
-
-// A worker runs as the server of docker-compose.yml does, and all servers have the same settings.
-func TestCitus(t *testing.T) {
-	t.Parallel()
-	services := load(t, citus).Services
-	alone, coordinator := load(t).Services["postgres"], services["postgres"]
-	if !slices.Equal(coordinator.Command[:len(alone.Command)], alone.Command) {
-		t.Errorf("command of the coordinator = %q, want one that begins with %q", coordinator.Command, alone.Command)
-	}
-	for _, name := range []string{"worker1", "worker2"} {
-		worker := services[name]
-		if worker.Image != coordinator.Image || !slices.Equal(worker.Command, coordinator.Command) {
-			t.Errorf("%s: %s %q, want the coordinator's %s %q", name, worker.Image, worker.Command, coordinator.Image, coordinator.Command)
-		}
-		want, got := runtimeOf(t, alone), runtimeOf(t, worker)
-		if got != strings.ReplaceAll(want, `"postgres"`, `"`+name+`"`) {
-			t.Errorf("%s = %s, want %s, with its own volume", name, got, want)
-		}
-	}
-	if migrate := services["migrate"]; !slices.Contains(migrate.Command, "--distribute") {
-		t.Errorf("command of migrate = %q, want --distribute", migrate.Command)
-	}
-}
-
-// runtimeOf are the fields of a server that do not depend on Citus or on the networks of its clients.
-func runtimeOf(t *testing.T, s types.ServiceConfig) string {
-	t.Helper()
-	var service types.ServiceConfig
-	service.User, service.Environment, service.Volumes, service.Tmpfs = s.User, s.Environment, s.Volumes, s.Tmpfs
-	service.ShmSize, service.MemLimit, service.Restart, service.StopGracePeriod = s.ShmSize, s.MemLimit, s.Restart, s.StopGracePeriod
-	service.Logging, service.HealthCheck, service.DependsOn = s.Logging, s.HealthCheck, s.DependsOn
-	text, err := json.Marshal(service)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
 
 // TestCitusEngine starts the installation with the projection on two workers, and takes servers away. Its parts
 // build on each other.

@@ -34,16 +34,13 @@ type response struct {
 	body   []byte
 }
 
-// get requests a URL, on the condition If-None-Match if there is an ETag.
-func (c *client) get(ctx context.Context, url string, key access.Key, etag string) (r response, err error) {
+// get requests a URL.
+func (c *client) get(ctx context.Context, url string, key access.Key) (r response, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return r, err
 	}
 	request.Header.Set("X-API-Key", key.Reveal())
-	if etag != "" {
-		request.Header.Set("If-None-Match", etag)
-	}
 	got, err := c.http.Do(request)
 	if err != nil {
 		return r, err
@@ -117,12 +114,12 @@ func (c *clients) every(ctx context.Context, interval time.Duration, do func()) 
 
 // get requests a path from a reader. ok means status 200. A refusal that the clients don't tolerate, and a
 // connection error of a reader that is up, are violations.
-func (c *clients) get(ctx context.Context, r *reader, path string, key access.Key, etag string, expected ...int) (got response, ok bool) {
+func (c *clients) get(ctx context.Context, r *reader, path string, key access.Key, expected ...int) (got response, ok bool) {
 	url := r.url.Load()
 	if url == nil {
 		return got, false
 	}
-	got, err := c.client.get(ctx, *url+path, key, etag)
+	got, err := c.client.get(ctx, *url+path, key)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil && r.url.Load() == url:
@@ -213,8 +210,8 @@ func (c *clients) newMonotonicReader() *monotonicReader {
 }
 
 // get is [clients.get] with the check.
-func (m *monotonicReader) get(ctx context.Context, r *reader, path string, key access.Key, etag string, expected ...int) (got response, ok bool) {
-	got, ok = m.clients.get(ctx, r, path, key, etag, expected...)
+func (m *monotonicReader) get(ctx context.Context, r *reader, path string, key access.Key, expected ...int) (got response, ok bool) {
+	got, ok = m.clients.get(ctx, r, path, key, expected...)
 	value := got.header.Get("Data-Complete-Through")
 	if value == "" {
 		return got, ok

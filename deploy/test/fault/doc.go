@@ -10,8 +10,7 @@
 // was published, and what clients have read with what they were promised. The seed of faults and load is random, and
 // every run logs it.
 //
-// TestHostile publishes what nobody should publish and requests what nobody should request. A good event behind each
-// bad one must be served.
+// TestHostile publishes what nobody should publish. A good event behind each bad one must be served.
 //
 // Other tests kill servers of an installation with three NATS servers and a PostgreSQL standby, let projectors write
 // to two primaries at once, and kill and freeze senders of webhooks.

@@ -118,7 +118,7 @@ func (h *harness) awaitReaders() {
 	client := newClient(h.tb)
 	for _, r := range h.readers {
 		eventstest.Eventually(h.tb, r.Name()+" answers", func() bool {
-			got, err := client.get(h.tb.Context(), *r.url.Load(), h.keys.group, "")
+			got, err := client.get(h.tb.Context(), *r.url.Load(), h.keys.group)
 			return err == nil && got.status == 200
 		})
 	}

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
-
 	"callboard/readapi/access"
 )
 
@@ -53,7 +50,7 @@ func (p *poller) run(ctx context.Context) {
 func (p *poller) next(ctx context.Context) {
 	if path := p.detail; path != "" {
 		p.detail = ""
-		p.get(ctx, p.reader, path, p.key, "", http.StatusNotFound)
+		p.get(ctx, p.reader, path, p.key, http.StatusNotFound)
 		return
 	}
 	p.turn++
@@ -63,18 +60,18 @@ func (p *poller) next(ctx context.Context) {
 	base, all := "/"+system.String(), resources()
 	switch n := p.turn % (len(all) + 3); n {
 	case len(all):
-		p.get(ctx, p.reader, "", p.harness.keys.organization, "")
+		p.get(ctx, p.reader, "", p.harness.keys.organization)
 	case len(all) + 1:
-		p.get(ctx, p.reader, base+"/call-log-reports/dimensions", p.key, "")
+		p.get(ctx, p.reader, base+"/call-log-reports/dimensions", p.key)
 	case len(all) + 2:
-		p.get(ctx, p.reader, base+"/call-log-reports?includeTranscripts=true&dateFrom=2026-05-01T00:00:00Z&dateTo=2026-07-01T00:00:00Z", p.key, "")
+		p.get(ctx, p.reader, base+"/call-log-reports?includeTranscripts=true&dateFrom=2026-05-01T00:00:00Z&dateTo=2026-07-01T00:00:00Z", p.key)
 	default:
 		p.list(ctx, base+"/"+all[n])
 	}
 }
 
 func (p *poller) list(ctx context.Context, path string) {
-	got, ok := p.get(ctx, p.reader, path, p.key, "")
+	got, ok := p.get(ctx, p.reader, path, p.key)
 	if !ok {
 		return
 	}
@@ -104,7 +101,7 @@ func (p *pager) run(ctx context.Context) {
 			p.turn++
 			p.path = "/" + systems[p.turn%len(systems)].String() + "/" + []string{"call-logs", "voicemails"}[p.turn/len(systems)%2] + "?pageSize=20"
 		}
-		got, ok := p.get(ctx, p.reader, p.path, p.harness.keys.systems[systems[p.turn%len(systems)]], "")
+		got, ok := p.get(ctx, p.reader, p.path, p.harness.keys.systems[systems[p.turn%len(systems)]])
 		if p.path = ""; ok {
 			p.path = nextPath(got.header.Get("Link"))
 		}
@@ -120,80 +117,4 @@ func nextPath(link string) string {
 		return ""
 	}
 	return strings.TrimPrefix(match[1], baseURL+"/customer/phone-systems")
-}
-
-// detailWatcher requests details of calls from one reader, in turn and with their ETag, and counts how often they
-// have changed.
-type detailWatcher struct {
-	*monotonicReader
-	reader  *reader
-	details []*detail
-	turn    int
-}
-
-// detail is a call's detail.
-type detail struct {
-	system  uuid.UUID
-	path    string
-	etag    string // of the first response
-	changes int    // responses with another ETag
-}
-
-// watchedCalls is the number of watched calls of each phone system: the oldest, most of which don't change any more.
-const watchedCalls = 10
-
-const oldestCalls = `
-  select system_id, id from (
-    select system_id, id, row_number() over (partition by system_id order by created_at, id) as age from projection.call_log
-  ) c
-  where age <= $1`
-
-func (c *clients) newDetailWatcher(r *reader) *detailWatcher {
-	h := c.harness
-	h.tb.Helper()
-	rows, _ := h.pool.Query(h.tb.Context(), oldestCalls, watchedCalls)
-	details, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*detail, error) {
-		var call uuid.UUID
-		d := &detail{}
-		err := row.Scan(&d.system, &call)
-		d.path = "/" + d.system.String() + "/call-logs/" + call.String()
-		return d, err
-	})
-	if err != nil {
-		h.tb.Fatal(err)
-	}
-	return &detailWatcher{monotonicReader: c.newMonotonicReader(), reader: r, details: details}
-}
-
-func (w *detailWatcher) run(ctx context.Context) {
-	w.every(ctx, strictInterval, func() {
-		w.request(ctx, w.details[w.turn%len(w.details)])
-		w.turn++
-	})
-}
-
-// request requests a detail and reports whether it is that of the first response. A call can be deleted.
-func (w *detailWatcher) request(ctx context.Context, d *detail) (unchanged bool) {
-	got, ok := w.get(ctx, w.reader, d.path, w.harness.keys.systems[d.system], d.etag, http.StatusNotModified, http.StatusNotFound)
-	switch {
-	case ok && d.etag == "":
-		d.etag = got.header.Get("ETag")
-	case ok, got.status == http.StatusNotFound:
-		d.changes++
-	}
-	return got.status == http.StatusNotModified
-}
-
-// countUnchanged counts the details that are what they were at first. No response in between may have differed.
-func (w *detailWatcher) countUnchanged(ctx context.Context) (unchanged int) {
-	for _, d := range w.details {
-		if !w.request(ctx, d) {
-			continue
-		}
-		unchanged++
-		if d.changes > 0 {
-			w.violation("%s%s: %d responses differ from the first and the last", w.reader.Name(), d.path, d.changes)
-		}
-	}
-	return unchanged
 }

@@ -220,7 +220,7 @@ func (h *harness) awaitPositions(systems []uuid.UUID) {
 
 // extensions requests the extensions of a phone system.
 func (h *harness) extensions(c *clients, system uuid.UUID) (response, error) {
-	return c.client.get(h.tb.Context(), *h.readers[0].url.Load()+"/"+system.String()+"/extensions", h.keys.systems[system], "")
+	return c.client.get(h.tb.Context(), *h.readers[0].url.Load()+"/"+system.String()+"/extensions", h.keys.systems[system])
 }
 
 func (h *harness) requireStatus(c *clients, system uuid.UUID, want int) {

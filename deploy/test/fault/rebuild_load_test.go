@@ -33,56 +33,31 @@ func TestRebuild_UnderLoad(t *testing.T) {
 	h.logSummary()
 }
 
-// strictClients read from both readers and tolerate no refusal.
-type strictClients struct {
-	*clients
-	watchers []*detailWatcher
-}
-
-// startStrictClients starts a report client for each phone system, and a pager and a detail watcher for each reader.
-func (h *harness) startStrictClients() *strictClients {
+// startStrictClients starts a report client for each phone system, and a pager for each reader. They read from both readers
+// and tolerate no refusal.
+func (h *harness) startStrictClients() *clients {
 	h.tb.Helper()
-	s := &strictClients{}
-	s.clients = h.newClients(true, func(ctx context.Context, c *clients) {
+	return h.newClients(true, func(ctx context.Context, c *clients) {
 		for _, r := range h.readers {
-			p, w := pager{monotonicReader: c.newMonotonicReader(), reader: r}, c.newDetailWatcher(r)
-			s.watchers = append(s.watchers, w)
+			p := pager{monotonicReader: c.newMonotonicReader(), reader: r}
 			c.running.Go(func() { p.run(ctx) })
-			c.running.Go(func() { w.run(ctx) })
 		}
 	})
-	return s
-}
-
-// finish is [clients.finish] with the check of watched details.
-func (s *strictClients) finish() {
-	h := s.harness
-	h.tb.Helper()
-	s.clients.finish()
-	unchanged, all := 0, 0
-	for _, w := range s.watchers {
-		all += len(w.details)
-		unchanged += w.countUnchanged(h.tb.Context())
-	}
-	if unchanged == 0 {
-		h.tb.Errorf("unchanged details = 0 of %d, want some to compare", all)
-	}
-	h.summary.addTotal("%d of %d watched details did not change", unchanged, all)
 }
 
 // commandUnderLoad runs a command while cursors are in flight, which must be good after it.
-func (s *strictClients) commandUnderLoad(args []string) {
-	h := s.harness
+func (c *clients) commandUnderLoad(args []string) {
+	h := c.harness
 	h.tb.Helper()
-	cursors := s.openCursors(h.tb.Context())
-	before, start := s.responses(), time.Now()
+	cursors := c.openCursors(h.tb.Context())
+	before, start := c.responses(), time.Now()
 	var result rebuild.Result
 	h.command(&result, args...)
-	end, responses := time.Now(), s.responses()-before
+	end, responses := time.Now(), c.responses()-before
 	if len(result.Comparison.Changes) > 0 {
 		h.tb.Errorf("%v: changes = %v, want none", args, result.Comparison.Changes)
 	}
-	s.finishCursors(h.tb.Context(), cursors)
+	c.finishCursors(h.tb.Context(), cursors)
 	h.awaitApplied(settleMessages)
 	h.summary.addTotal("%s: %s (load %.1fs, index %.1fs, compare %.1fs), writes paused for %.0f and %.0f ms; %d messages; %d responses",
 		strings.Join(args, " "), round(end.Sub(start)), result.Load, result.Index, result.Compare,

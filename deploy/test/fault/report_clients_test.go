@@ -202,7 +202,7 @@ func (c *reportClient) page(ctx context.Context, values url.Values) (page report
 	h := c.harness
 	keys := h.keys.reports[c.system]
 	r := h.readers[rand.IntN(len(h.readers))]
-	got, ok := c.get(ctx, r, "/"+c.system.String()+"/call-log-reports?"+values.Encode(), keys[c.requests%len(keys)], "")
+	got, ok := c.get(ctx, r, "/"+c.system.String()+"/call-log-reports?"+values.Encode(), keys[c.requests%len(keys)])
 	if !ok {
 		return page, false
 	}

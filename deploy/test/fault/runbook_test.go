@@ -2,7 +2,6 @@ package fault_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -177,12 +176,7 @@ func TestRunbook_MorePartitions(t *testing.T) {
 	t.Parallel()
 	h := newClusterHarness(t, seed(t), bursty)
 	r := h.openRunbook("Change the number of partitions")
-	c := h.newClients(true, func(ctx context.Context, c *clients) {
-		for _, r := range h.readers {
-			p := pager{monotonicReader: c.newMonotonicReader(), reader: r}
-			c.running.Go(func() { p.run(ctx) })
-		}
-	})
+	c := h.startStrictClients()
 	h.awaitApplied(settleMessages)
 
 	r.next() // the copy

@@ -35,21 +35,6 @@ func TestWebhooks_SendersKilled(t *testing.T) {
 	w.check()
 }
 
-// The endpoints of a sender that is killed are another sender's soon.
-func TestWebhooks_SenderKilled(t *testing.T) {
-	w := newWebhooks(t)
-	w.publishBurst()
-	s := w.busiest()
-	since := time.Now()
-	list := w.interrupt(s, s.Kill)
-	t.Logf("another sender sent to %d endpoints after %s", len(list), round(w.awaitTakenOver(list, since)))
-	s.Start()
-	w.awaitShared()
-	w.awaitRequests(200)
-	w.finish()
-	w.check()
-}
-
 // The endpoints of a sender that is frozen are another sender's soon, although its transaction holds locks. When it
 // resumes it has lost them.
 func TestWebhooks_SenderFrozen(t *testing.T) {

@@ -32,16 +32,6 @@ func TestDockerfiles_HaveTheSameImages(t *testing.T) {
 	}
 }
 
-// The legacy builder reads both Dockerfiles, and no line makes an engine pull a frontend.
-func TestDockerfiles_NeedNoBuildKit(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"deploy/Dockerfile", "deploy/prebuilt.Dockerfile"} {
-		if match := regexp.MustCompile(`(?mi)^#\s*syntax\s*=.*|--mount\S*|<<\S+`).FindString(read(t, name)); match != "" {
-			t.Errorf("%s has %q, want nothing that needs BuildKit", name, match)
-		}
-	}
-}
-
 func TestMakefile_BuildsAsTheDockerfile(t *testing.T) {
 	t.Parallel()
 	command := func(file string) string {

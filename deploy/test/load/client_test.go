@@ -60,14 +60,6 @@ type results struct {
 
 func newResults(name string) *results { return &results{name: name, statuses: make(map[int]int)} }
 
-// get requests a URL and counts the answer.
-func (r *results) get(client *http.Client, url, key string) (status int) {
-	began := time.Now()
-	status, _, err := get(background(), client, url, key)
-	r.add(status, time.Since(began), err)
-	return status
-}
-
 // add counts an answer; an answer that was not read to its end has the status 0.
 func (r *results) add(status int, took time.Duration, err error) {
 	r.mu.Lock()
@@ -77,25 +69,6 @@ func (r *results) add(status int, took time.Duration, err error) {
 	}
 	r.statuses[status]++
 	r.took = append(r.took, took)
-}
-
-func (r *results) count(status int) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.statuses[status]
-}
-
-func (r *results) total() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.took)
-}
-
-// percentile returns a percentile of the durations, zero without any.
-func (r *results) percentile(p int) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return percentile(r.took, p)
 }
 
 func percentile(list []time.Duration, p int) time.Duration {

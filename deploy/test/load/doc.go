@@ -8,10 +8,10 @@
 //	-write     a backlog in the projector beside bare upserts of the same rows; a rebuild; how soon an event is visible
 //	-capacity  what a sizing needs, for several topologies
 //	-webhooks  how soon and how fast webhooks are sent, and what they cost the projector
-//	-load      clients that a reader must withstand, and every read with a million calls
+//	-load      the largest requests, many at once, in the memory of a container
 //
 // Every figure is a median of several rounds in one run, because figures of different runs and machines can't be
-// compared. What -load counts is checked. What is timed is printed and not checked.
+// compared. -load checks the memory. What is timed is printed and not checked.
 //
 // All of it needs Linux, where the processor time and the memory of processes are read from /proc. -read and -capacity
 // need wrk, too.

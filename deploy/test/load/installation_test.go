@@ -344,9 +344,3 @@ func (i *installation) issueKeys(tier access.Tier, systems ...uuid.UUID) []acces
 	}
 	return keys
 }
-
-// system returns a phone system of the company.
-func (i *installation) system(n int) uuid.UUID {
-	systems := i.company.Systems()
-	return systems[n%len(systems)].ID
-}

@@ -21,8 +21,6 @@ var (
 	systemsFlag  = flag.Int("systems", 64, "phone systems that the calls are distributed to")
 	roundsFlag   = flag.Int("rounds", 3, "rounds of which medians are printed")
 	durationFlag = flag.Duration("duration", 10*time.Second, "of one measurement")
-	periodFlag   = flag.Duration("period", time.Minute, "how long a load test loads the reader")
-	grownFlag    = flag.Int("grown", 1_000_000, "calls that every read is measured with, beside a hundredth of them")
 )
 
 // childRole is an environment variable that makes the test binary run as a child process.

@@ -65,15 +65,3 @@ func bare(page string) func(window) string {
 		return page + "?" + url.Values{"system": {w.system.String()}, "from": {instant(w.from)}, "until": {instant(w.until)}}.Encode()
 	}
 }
-
-// dimensions is the path of the report dimensions of the window's phone system, below that of the phone systems.
-func (w window) dimensions() string {
-	return "/" + w.system.String() + "/call-log-reports/dimensions"
-}
-
-// transcripts is the path of the window's first report page with transcripts, below that of the phone systems.
-func (w window) transcripts() string {
-	return "/" + w.system.String() + "/call-log-reports?" + url.Values{
-		"dateFrom": {instant(w.from)}, "dateTo": {instant(w.until)}, "limit": {strconv.Itoa(heavyRows)}, "includeTranscripts": {"true"},
-	}.Encode()
-}

@@ -9,14 +9,22 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"callboard/events/sample"
 	"callboard/readapi/access"
 )
+
+// A load test reads a small company.
+func smallCompany() *sample.Company {
+	return sample.New(sample.Config{Seed: 1, Systems: 8, Calls: 6000})
+}
+
+// unlimited is an allowance that no load test uses up.
+const unlimited = "100000000"
 
 // readerMemory is the limit of a reader's container in docker-compose.yml, in MiB.
 const readerMemory = 512
@@ -144,38 +152,5 @@ func TestLoad_WorstRequests(t *testing.T) {
 				t.Errorf("memory = %d MiB, want %d at most", highest, readerMemory)
 			}
 		})
-	}
-}
-
-// 64 pages of 5.3 MB of one key are all answered, one after another. So are 100 pages that wait for a projector that
-// is stopped.
-func TestLoad_Turns(t *testing.T) {
-	needLoad(t)
-	i := newInstallation(t, smallCompany(), nil)
-	system := i.heaviestSystem()
-	heavy := i.heavyPage(system)
-	key := i.issueKeys(access.TierPremium, system)[0]
-
-	r := i.startReader("readapi", nil)
-	i.atOnce("warm", r, 1, heavy, key)
-	began := time.Now()
-	answers := i.atOnce("large pages", r, 64, heavy, key)
-	_, highest := memory(r.process)
-	t.Logf("%v; all in %s; memory %d MiB", answers, rounded(time.Since(began)), highest)
-	if n := answers.count(http.StatusOK); n != 64 {
-		t.Errorf("large pages answered = %d, want 64", n)
-	}
-
-	r = i.startReader("waiting", nil)
-	key = i.issueKeys(access.TierPremium, system)[0]
-	i.projector.Signal(syscall.SIGSTOP)
-	defer i.projector.Signal(syscall.SIGCONT)
-	now := query[time.Time](i, "select now()")
-	path := "/" + system.String() + "/call-log-reports?dateFrom=2021-01-01T00:00:00Z&limit=100&dateTo=" + instant(now)
-	answers = i.atOnce("pages that wait", r, 100, path, key)
-	_, highest = memory(r.process)
-	t.Logf("%v; memory %d MiB", answers, highest)
-	if n := answers.count(http.StatusOK); n != 100 {
-		t.Errorf("pages answered = %d, want 100", n)
 	}
 }

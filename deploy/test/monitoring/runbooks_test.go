@@ -68,7 +68,7 @@ func TestPages_Commands(t *testing.T) {
 		if text, known := help[name]; known {
 			return text
 		}
-		output, err := exec.CommandContext(t.Context(), program, append(strings.Fields(name), "--help")...).CombinedOutput()
+		output, err := exec.CommandContext(t.Context(), programs.Path(t, "callboard"), append(strings.Fields(name), "--help")...).CombinedOutput()
 		help[name] = string(output)
 		if err != nil {
 			t.Errorf("callboard %s --help: %v\n%s", name, err, output)
@@ -118,21 +118,4 @@ func nameOf(command, help string) string {
 		return ""
 	}
 	return strings.Join(words, " ")
-}
-
-func TestCommandsOf(t *testing.T) {
-	t.Parallel()
-	commands, unknown := commandsOf("Run `callboard keys roll ID --overlap 0s`.\n  ```sh\n  callboard \\\n  status --watch # all\n  callbord verify\n  psql -c x\n  ```\n")
-	if want := []string{"keys roll ID --overlap 0s", "status --watch"}; !slices.Equal(commands, want) {
-		t.Errorf("commands = %q, want %q", commands, want)
-	}
-	if want := []string{"callbord"}; !slices.Equal(unknown, want) {
-		t.Errorf("unknown = %q, want %q", unknown, want)
-	}
-	help := "Commands:\n  keys roll    Replace.\n  status       Show.\n"
-	for command, want := range map[string]string{"keys roll ID --overlap 0s": "keys roll", "status --watch": "status", "keys rol ID": "", "rebuild": ""} {
-		if got := nameOf(command, help); got != want {
-			t.Errorf("nameOf(%q) = %q, want %q", command, got, want)
-		}
-	}
 }

@@ -7,13 +7,12 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"callboard/deploy/test/programtest"
 	"callboard/events"
 	"callboard/events/eventstest"
 	"github.com/google/uuid"
@@ -23,26 +22,16 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// program is the path of callboard, which TestMain builds.
-var program string //nolint:gochecknoglobals // one build for all tests
+//nolint:gochecknoglobals // one build for all tests
+var programs = programtest.New("callboard/cmd/callboard")
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "monitoring")
-	if err != nil {
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := programs.Remove(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 1
+		code = 1
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	program = filepath.Join(dir, "callboard")
-	build := exec.Command("go", "build", "-o", program, "./cmd/callboard") //nolint:noctx // it ends by itself
-	build.Dir, build.Stderr = root, os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "build callboard:", err)
-		return 1
-	}
-	return m.Run()
+	os.Exit(code)
 }
 
 // service is a running reader, projector and webhook sender with their databases.
@@ -58,45 +47,24 @@ type service struct {
 // addEndpoint registers an endpoint of a phone system, at an address that refuses every connection.
 func (s service) addEndpoint(t *testing.T, system uuid.UUID) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), program, "webhooks", "add", "https://127.0.0.1:1/", "--no-test", "--name", "test",
-		"--kinds", "all", "--system", system.String())
-	command.Env = os.Environ()
-	for name, value := range s.Env {
-		command.Env = append(command.Env, name+"="+value)
-	}
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("webhooks add: %v\n%s", err, out)
+	_, errs, code := programtest.Run(t.Context(), t, programs.Path(t, "callboard"), s.Env, "",
+		"webhooks", "add", "https://127.0.0.1:1/", "--no-test", "--name", "test", "--kinds", "all", "--system", system.String())
+	if code != 0 {
+		t.Fatalf("webhooks add: exit code = %d: %s", code, errs)
 	}
 }
 
 // startService runs 'callboard dev' until the test ends.
-func startService(t *testing.T) service {
+func startService(t *testing.T) (s service) {
 	t.Helper()
 	dir := t.TempDir()
 	ready := filepath.Join(dir, "ready.json")
-	command := exec.Command(program, "dev", "--listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", //nolint:noctx // stopped below
+	dev := programtest.NewProcess(t, "callboard", programs.Path(t, "callboard"), nil)
+	dev.Start("dev", "--listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0",
 		"--sample", "none", "--data", filepath.Join(dir, "data"), "--ready-file", ready)
-	var output strings.Builder
-	command.Stdout, command.Stderr = &output, &output
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- command.Wait() }()
-	t.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGINT)
-		if err := <-ended; err != nil {
-			t.Errorf("callboard dev: %v\n%s", err, &output)
-		}
-	})
-	var s service
+	t.Cleanup(func() { dev.StopCleanly(os.Interrupt) })
 	eventstest.Eventually(t, "callboard dev is ready", func() bool {
-		select {
-		case err := <-ended:
-			ended <- err
-			t.Fatalf("callboard dev ended: %v\n%s", err, &output)
-		default:
-		}
+		dev.RequireRunning()
 		text, err := os.ReadFile(ready)
 		return err == nil && json.Unmarshal(text, &s) == nil
 	})

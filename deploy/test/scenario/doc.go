@@ -1,4 +1,3 @@
-// Package scenario holds the end-to-end tests: events are published to a stream, a projector applies them to a
-// database, and a reader answers requests with an API key. TestContract lists every rule of the customers' contract
-// with the test that proves it.
+// Package scenario publishes what a small phone company publishes (testdata/events.jsonl), and compares the answers of
+// all operations with those of testdata/answers.json. No other package has both ends of that way.
 package scenario

@@ -1,23 +1,19 @@
 package scenario_test
 
 import (
-	"crypto/rand"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
 	"net/http/httptest"
-	"net/netip"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"callboard/events"
-	"callboard/events/eventstest"
-	"callboard/events/webhook"
-	projectoraudit "callboard/projector/audit"
 	"callboard/projector/projectortest"
 	"callboard/readapi"
 	"callboard/readapi/access"
@@ -29,48 +25,35 @@ import (
 
 func TestMain(m *testing.M) { schematest.Run(m) }
 
-// harness adds a reader and its keys to the stream, the database and the projector.
+// harness adds a reader and its keys to the stream, the database and a projector. All phone systems share a partition.
 type harness struct {
 	*projectortest.Harness
 
-	peppers  []access.Pepper
 	registry *access.Registry
-	vault    *webhook.Vault // of webhook secrets
 	api      *httptest.Server
-	audioDir string // of the recordings' audio
-	log      *eventstest.LogBuffer
-
-	stopProjector func()
+	start    time.Time
 }
 
-func newHarness(t *testing.T, options ...projectortest.Option) *harness {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
-	h := &harness{Harness: projectortest.NewHarness(t, options...), peppers: []access.Pepper{newPepper(t)}, vault: eventstest.NewVault(t, newSecret()), audioDir: t.TempDir(), log: &eventstest.LogBuffer{}}
-	h.registry = access.NewRegistry(h.Database.RolePool(h, "callboard_operator"), h.peppers[0])
-	if _, err := h.JetStream.CreateStream(t.Context(), events.AuditStreamConfig(1)); err != nil {
+	h := &harness{Harness: projectortest.NewHarness(t, projectortest.WithPartitions(1)), start: time.Now()}
+	h.StartProjector()
+
+	pepper, err := access.NewPepper(secret())
+	if err != nil {
 		t.Fatal(err)
 	}
-	h.stopProjector = h.StartProjector()
-	h.startReader()
+	h.registry = access.NewRegistry(h.Database.RolePool(h, "callboard_operator"), pepper)
+	h.startReader(pepper)
 	return h
 }
 
-// unlimited is a budget that no test exhausts. The contract's budgets are tested with a [budgetReader].
-const unlimited = 1_000_000
+func secret() []byte { return bytes.Repeat([]byte("s"), 32) }
 
-// startReader starts the reader of the primary, and the writer of the audit.
-func (h *harness) startReader() {
+// startReader starts a reader whose budgets no test exhausts.
+func (h *harness) startReader(pepper access.Pepper) {
 	h.Helper()
-	writer := projectoraudit.New(projectoraudit.Config{
-		JetStream: h.JetStream, Database: h.Database.RolePool(h, "callboard_projector"), Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
-	})
-	h.Run(writer.Run)
-	h.api = h.serve(h.readerPool())
-}
-
-// serve starts a reader of a database. The reader's base URL is its own address, so links can be followed.
-func (h *harness) serve(database *pgxpool.Pool, change ...func(*readapi.Config)) *httptest.Server {
-	h.Helper()
+	const unlimited = 1_000_000
 	limiter, err := limit.New(limit.Config{
 		JetStream: h.JetStream, Report: unlimited, Standard: unlimited, Premium: unlimited, Timeout: time.Minute,
 		Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
@@ -78,61 +61,29 @@ func (h *harness) serve(database *pgxpool.Pool, change ...func(*readapi.Config))
 	if err != nil {
 		h.Fatal(err)
 	}
+	if _, err := h.JetStream.CreateStream(h.Context(), events.AuditStreamConfig(1)); err != nil {
+		h.Fatal(err)
+	}
 	queue := auditqueue.NewQueue(auditqueue.Config{
 		JetStream: h.JetStream, FlushTimeout: time.Minute, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})
 	h.Run(limiter.Run)
 	h.Run(queue.Run)
-	server := httptest.NewUnstartedServer(nil)
-	config := readapi.Config{
-		Primary: database, Peppers: h.peppers, Limiter: limiter, AuditQueue: queue, Secret: newSecret(), Audio: h.audioLocation(),
-		BaseURL: "http://" + server.Listener.Addr().String() + "/v1", Log: zerolog.New(h.log),
+
+	location, err := audio.ParseLocation("file://" + h.TempDir())
+	if err != nil {
+		h.Fatal(err)
+	}
+	handler, err := readapi.New(readapi.Config{
+		Primary: h.Database.RolePool(h, "callboard_reader"), Peppers: []access.Pepper{pepper}, Limiter: limiter,
+		AuditQueue: queue, Secret: secret(), Audio: location, BaseURL: "https://phones.example.com/v1", Log: zerolog.Nop(),
 		Timeout: time.Minute, DimensionsTimeout: time.Minute,
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, // so that tests choose the client's address
-	}
-	for _, apply := range change {
-		apply(&config)
-	}
-	if server.Config.Handler, err = readapi.New(config); err != nil {
-		h.Fatal(err)
-	}
-	server.Start()
-	h.Cleanup(server.Close)
-	return server
-}
-
-func (h *harness) readerPool() *pgxpool.Pool { return h.Database.RolePool(h, "callboard_reader") }
-
-func (h *harness) audioLocation() audio.Location {
-	h.Helper()
-	location, err := audio.ParseLocation("file://" + h.audioDir)
+	})
 	if err != nil {
 		h.Fatal(err)
 	}
-	return location
-}
-
-// storeAudio stores a recording's audio under a key.
-func (h *harness) storeAudio(key, audio string) {
-	h.Helper()
-	if err := os.WriteFile(filepath.Join(h.audioDir, key), []byte(audio), 0o600); err != nil {
-		h.Fatal(err)
-	}
-}
-
-func newSecret() []byte {
-	secret := make([]byte, 32)
-	_, _ = rand.Read(secret) // never fails
-	return secret
-}
-
-func newPepper(t *testing.T) access.Pepper {
-	t.Helper()
-	pepper, err := access.NewPepper(newSecret())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pepper
+	h.api = httptest.NewServer(handler)
+	h.Cleanup(h.api.Close)
 }
 
 // apply publishes events and waits until they are applied.
@@ -142,38 +93,43 @@ func (h *harness) apply(list ...events.Event) {
 	h.WaitUntilCaughtUp()
 }
 
-// issue issues a key with all scopes, unless the request names some.
-func (h *harness) issue(request access.KeySpec) access.IssuedKey {
+// issueKey issues a key with all scopes.
+func (h *harness) issueKey(kind access.GrantKind, id uuid.UUID) access.Key {
 	h.Helper()
-	request.Name = "scenario"
-	if request.Scopes == nil {
-		request.Scopes = access.Scopes()
-	}
-	issued, err := h.registry.Issue(h.Context(), request)
+	issued, err := h.registry.Issue(h.Context(), access.KeySpec{
+		Name: "scenario", Grant: access.Grant{Kind: kind, ID: id}, Scopes: access.Scopes(),
+	})
 	if err != nil {
 		h.Fatal(err)
 	}
-	return issued
+	return issued.Key
 }
 
-func (h *harness) issueKey(request access.KeySpec) access.Key {
+// get requests a path below /customer/phone-systems.
+func (h *harness) get(key access.Key, path string) (status int, body []byte) {
 	h.Helper()
-	return h.issue(request).Key
-}
-
-func (h *harness) grantKey(kind access.GrantKind, id uuid.UUID) access.Key {
-	h.Helper()
-	return h.issueKey(access.KeySpec{Grant: access.Grant{Kind: kind, ID: id}})
-}
-
-func (h *harness) systemKey(system uuid.UUID) access.Key {
-	h.Helper()
-	return h.grantKey(access.GrantSystem, system)
-}
-
-func (h *harness) revoke(id uuid.UUID) {
-	h.Helper()
-	if _, err := h.registry.Revoke(h.Context(), id); err != nil {
+	url := h.api.URL + "/v1/customer/phone-systems" + path
+	request, err := http.NewRequestWithContext(h.Context(), http.MethodGet, url, nil)
+	if err != nil {
 		h.Fatal(err)
+	}
+	request.Header.Set("X-API-Key", key.Reveal())
+	request.Header.Set("X-Request-Id", "same")
+	response, err := h.api.Client().Do(request)
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, err = io.ReadAll(response.Body); err != nil {
+		h.Fatal(err)
+	}
+	return response.StatusCode, body
+}
+
+// decode decodes JSON.
+func (h *harness) decode(text []byte, into any) {
+	h.Helper()
+	if err := json.Unmarshal(text, into); err != nil {
+		h.Fatalf("%v: %.500s", err, text)
 	}
 }

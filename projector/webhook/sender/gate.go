@@ -90,10 +90,10 @@ func (g *Gate) released(ctx context.Context) map[partition]int64 {
 
 // ask asks a server, unless an earlier question is still unanswered.
 func (g *Gate) ask(ctx context.Context, s *server) {
-	if !s.asking.TryLock() {
+	if !s.busy.TryLock() {
 		return
 	}
-	defer s.asking.Unlock()
+	defer s.busy.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), queryTimeout)
 	defer cancel()
 	positions, err := s.positions(ctx)
@@ -113,9 +113,9 @@ func (g *Gate) ask(ctx context.Context, s *server) {
 
 // server is one server of the databases.
 type server struct {
-	name   string
-	asking sync.Mutex // held by a question, which alone uses conn
-	conn   *pgx.Conn  // nil: not connected
+	name string
+	busy sync.Mutex // held by a question, which alone uses conn
+	conn *pgx.Conn  // nil: not connected
 
 	mu     sync.Mutex // guards what follows
 	config *pgx.ConnConfig
@@ -210,7 +210,7 @@ func (g *Gate) resolve(ctx context.Context) {
 	for _, old := range g.servers {
 		if !slices.Contains(list, old) {
 			g.asking.Go(func() { // once its last question has ended
-				old.asking.Lock()
+				old.busy.Lock()
 				old.close()
 			})
 		}
@@ -239,7 +239,7 @@ func hosts(config *pgx.ConnConfig) (list []*pgx.ConnConfig) {
 // connections can have several databases, and lead users to different servers.
 func (g *Gate) serversOf(ctx context.Context, host *pgx.ConnConfig) (list []*server) {
 	prefix := fmt.Sprintf("%s %q %q ", net.JoinHostPort(host.Host, strconv.Itoa(int(host.Port))), host.Database, host.User)
-	addresses, err := addresses(ctx, host.Host)
+	addresses, err := lookUp(ctx, host.Host)
 	if err != nil {
 		g.config.Log.Warn().Err(err).Str("host", host.Host).Msg("looking up a reader's database failed")
 		other := func(s *server) bool { return !strings.HasPrefix(s.name, prefix) }
@@ -266,8 +266,8 @@ func (g *Gate) serversOf(ctx context.Context, host *pgx.ConnConfig) (list []*ser
 	return list
 }
 
-// addresses returns the addresses of a host. A socket path or an IP address is returned unchanged.
-func addresses(ctx context.Context, host string) ([]string, error) {
+// lookUp returns the addresses of a host. A socket path or an IP address is returned unchanged.
+func lookUp(ctx context.Context, host string) ([]string, error) {
 	if strings.HasPrefix(host, "/") || net.ParseIP(host) != nil {
 		return []string{host}, nil
 	}
