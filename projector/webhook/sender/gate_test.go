@@ -75,6 +75,15 @@ func TestGate_WaitsForTheSlowest(t *testing.T) {
 	schematest.Exec(t, slow.Pool(t), "alter schema projection rename to replaced")
 	f.step()
 	f.expect("without a projection", 1, "5_0 7_0")
+
+	// The other database can be the slowest, too.
+	schematest.Exec(t, slow.Pool(t), "alter schema replaced rename to projection")
+	f.notice(0, 15, 0, id(1), ended)
+	applied(t, slow, streamA, 0, 20)
+	f.await("up to sequence 9 of the first partition", 1, "5_0 7_0 8_0")
+	f.expect("not what the slowest lacks", 1, "5_0 7_0 8_0")
+	applied(t, fast, streamA, 0, 15)
+	f.await("all of the first partition", 1, "5_0 7_0 8_0 15_0")
 }
 
 // A database that doesn't answer holds notices for a time, and then no more.
