@@ -53,12 +53,15 @@ images/check: ## Check the images: static, small, reproducible, unprivileged
 	go -C deploy/test test -count=1 ./image -cold
 
 .PHONY: test
-test: ## Run all tests
-	go test -timeout 40m ./...
+test: ## Run the first tier's tests
+	go test ./...
 
 .PHONY: test/e2e
-test/e2e: ## Run the tests with real processes, manifests and images
-	go -C deploy/test test -timeout 60m ./...
+test/e2e: ## Run the second tier's tests: processes, kills, S3, a generated client, manifests and images
+	go -C deploy/test test -vet=off -count=1 -p 2 -timeout 60m ./command ./fault ./load ./scenario
+	CALLBOARD_TEST_LONG=1 go test -vet=off -count=1 -run 'TestBucket$$' ./readapi/audio
+	go -C readapi/docs/goclient test -count=1 ./...
+	go -C deploy/test test -vet=off -count=1 -timeout 30m ./compose ./image ./kubernetes ./monitoring ./programtest
 
 .PHONY: test/race
 test/race: ## Run the first tier's tests under the race detector
