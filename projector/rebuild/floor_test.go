@@ -114,13 +114,6 @@ func TestOperations_AnnounceNothingTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.requireNotices("verify and repair", want)
-	if err := schema.RecreateProjection(t.Context(), h.Database.URL()); err != nil {
-		t.Fatal(err)
-	}
-	h.StartProjector()
-	h.WaitUntilCaughtUp()
-	h.requireNotices("projection created again", want)
-	h.requireNoticesOfCalls("afterwards", 1)
 }
 
 // A projection that is created again has the floors of the notices, which no switch has raised.
@@ -137,7 +130,7 @@ func TestRecreateProjection_AnnouncesNothingTwice(t *testing.T) {
 	h.requireNoticesOfCalls("afterwards", 1)
 }
 
-// Calls that end while generations are built and switched are announced once.
+// Calls that end while generations are built and switched are applied and announced once.
 func TestRun_AnnouncesEventsMeanwhileOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -153,6 +146,8 @@ func TestRun_AnnouncesEventsMeanwhileOnce(t *testing.T) {
 	h.WaitUntilCaughtUp()
 	h.requireCount("notices", int64(25*h.Partitions), "select count(*) from webhook.notice")
 	h.requireCount("events", int64(25*h.Partitions), "select count(distinct id) from webhook.notice")
+	h.requireCalls(int64(25 * h.Partitions))
+	h.requireVerified("rolled back")
 }
 
 // What only a rebuild has folded is not announced. It says of how many partitions, if there is an endpoint.

@@ -101,7 +101,7 @@ func TestRun_InterruptedAtAnyStatement(t *testing.T) {
 	t.Parallel()
 	h := newStoppedHarness(t, sampleEvents(9, 20))
 	want := h.Database.Projection(t)
-	const step = 13 // statements between two interruptions
+	const step = 41 // statements between two interruptions
 	for at := int64(1); ; at += step {
 		ctx, cancel := context.WithCancel(t.Context())
 		var statements atomic.Int64

@@ -124,19 +124,10 @@ func TestRun_NewHistory(t *testing.T) {
 		if err := w.step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		calls, err := h.Pool.Query(t.Context(), "select id, updated_at from projection.call_log where system_id = $1", w.system)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var id uuid.UUID
-		var at time.Time
-		if _, err := pgx.ForEachRow(calls, []any{&id, &at}, func() error {
+		for id, at := range h.calls(w.system) {
 			if !w.seen[id].Equal(at) {
 				missed++
 			}
-			return nil
-		}); err != nil {
-			t.Fatal(err)
 		}
 	}
 	if missed > 0 {

@@ -7,8 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"callboard/events/eventstest"
-	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
 
@@ -42,21 +40,30 @@ func TestRun_OtherOperationsAreRefusedMeanwhile(t *testing.T) {
 	}))
 }
 
-// A partition that no projector has claimed is built up to the stream's end.
+// Partitions that no projector has claimed are built up to the stream's end, also if the stream is empty.
 func TestRun_UnclaimedPartitions(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
 	history := sampleEvents(13, 80)
-	h.Publish(history[:len(history)/2]...)
-	h.publishPoison()
-	h.requireVerified("nothing claimed, nothing served")
-	h.rebuild()
-	stop := h.StartProjector()
-	h.Publish(history[len(history)/2:]...)
-	h.WaitUntilCaughtUp()
-	stop()
-	h.requireVerified("continued by a projector")
-	h.RequireReplayEquals(h.Database.Projection(t))
+	for name, published := range map[string]int{"empty": 0, "with messages": len(history) / 2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			if published > 0 {
+				h.Publish(history[:published]...)
+				h.publishPoison()
+			}
+			h.requireVerified("nothing claimed, nothing served")
+			h.rebuild()
+			stop := h.StartProjector()
+			h.waitForWatermarks()
+			h.requireRebuilt()
+			h.Publish(history[published:]...)
+			h.WaitUntilCaughtUp()
+			stop()
+			h.requireVerified("continued by a projector")
+			h.RequireReplayEquals(h.Database.Projection(t))
+		})
+	}
 }
 
 // A projector that claims a partition while it is built is behind the new generation at the switch. It must count
@@ -80,20 +87,4 @@ func TestRun_PartitionsClaimedMeanwhile(t *testing.T) {
 	stop()
 	h.requireVerified("claimed meanwhile")
 	h.RequireReplayEquals(h.Database.Projection(t))
-}
-
-func TestRun_EmptyStream(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.requireVerified("empty, unclaimed")
-	h.rebuild()
-	h.StartProjector()
-	eventstest.Eventually(t, "a watermark of every partition", func() bool {
-		return h.QueryInt("select count(*) from projection.position where watermark > to_timestamp(0)") == int64(h.Partitions)
-	})
-	h.requireVerified("empty, claimed")
-	h.rebuild()
-	h.PublishStates(projectortest.PhoneSystem(uuid.New()))
-	h.WaitUntilCaughtUp()
-	h.requireCount("phone systems", 1, "select count(*) from projection.phone_system")
 }

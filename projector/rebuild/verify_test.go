@@ -6,7 +6,6 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/projector/rebuild"
-	"callboard/schema/schematest"
 )
 
 // A verification compares up to the position, whether or not a projector advances it.
@@ -36,18 +35,4 @@ func TestVerify_Operator(t *testing.T) {
 		}
 	}
 	h.requireCount("tables that are left", 0, "select count(*) from pg_class where relnamespace = 'verification'::regnamespace and relkind = 'r'")
-}
-
-func TestVerify_WhileEventsArrive(t *testing.T) {
-	schematest.NeedOneServer(t, "deploy/test/fault rebuilds under load there")
-	t.Parallel()
-	h, _ := newAppliedHarness(t, sampleEvents(31, 50))
-	h.publishPoison()
-	stop := h.startLoad(100)
-	for range 4 {
-		h.requireVerified("while events arrive")
-	}
-	stop()
-	h.WaitUntilCaughtUp()
-	h.requireVerified("afterwards")
 }
