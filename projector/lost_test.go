@@ -51,21 +51,3 @@ func TestProjector_StopsWhenTheStreamLostItsEnd(t *testing.T) {
 		})
 	}
 }
-
-func TestProjector_StopsWhileTheNumberOfPartitionsDiffers(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	log := new(eventstest.LogBuffer)
-	stop := h.StartProjector(projectortest.LogTo(log))
-	h.publishCall(uuid.New())
-	h.SetPartitions(2 * projectortest.Partitions)
-	waitForReason(t, log, ingest.StreamRepartitioned)
-	stop()
-	log = new(eventstest.LogBuffer)
-	stop = h.StartProjector(projectortest.LogTo(log))
-	waitForReason(t, log, ingest.StreamRepartitioned)
-	stop()
-	h.SetPartitions(projectortest.Partitions)
-	h.StartProjector()
-	h.publishCall(uuid.New())
-}

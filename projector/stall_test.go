@@ -20,6 +20,7 @@ import (
 // A stall of the server, for longer than an owner may be silent, ends no partition: neither by the owner nor by the
 // standby.
 func TestProjector_OwnsPartitionsBeyondAStallOfTheServer(t *testing.T) {
+	eventstest.Long(t)
 	t.Parallel()
 	h := newHarness(t)
 	address, err := url.Parse(h.Database.RoleURL("callboard_projector"))
