@@ -98,6 +98,9 @@ func TestDecodeLine_ReportsTheFirstProblem(t *testing.T) {
 			if first.Pointer != c.pointer || !strings.Contains(first.Detail, c.want) {
 				t.Errorf("first problem = %+v, want %q at %q", first, c.want, c.pointer)
 			}
+			if c.pointer == "/type" && len(invalid.Problems) != 1 {
+				t.Errorf("problems = %v, want none of data of no type", invalid.Problems)
+			}
 		})
 	}
 }

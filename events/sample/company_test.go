@@ -53,6 +53,9 @@ func TestCompany_UniqueIdentifiers(t *testing.T) {
 	seen := map[uuid.UUID]uint64{}
 	for seed := range uint64(50) {
 		c := New(Config{Seed: seed, Systems: 6})
+		for range c.Events() {
+			break // an iterator that went on would panic
+		}
 		if len(c.Systems()) != 6 || len(c.Groups()) != 2 || len(c.Organizations()) != 2 {
 			t.Fatalf("targets = %d systems, %d groups, %d organizations, want 6, 2, 2",
 				len(c.Systems()), len(c.Groups()), len(c.Organizations()))
@@ -83,21 +86,6 @@ func TestHistory_ExactCalls(t *testing.T) {
 			if len(ids) != max(config.Calls, 0) {
 				t.Errorf("%+v: calls = %d, want %d", config, len(ids), max(config.Calls, 0))
 			}
-		}
-	}
-}
-
-func TestHistory_StopsEarly(t *testing.T) {
-	t.Parallel()
-	for n := range 3 {
-		seen := 0
-		for range New(Config{Calls: 100}).Events() {
-			if seen++; seen > n {
-				break
-			}
-		}
-		if seen != n+1 {
-			t.Errorf("events = %d, want %d", seen, n+1)
 		}
 	}
 }
