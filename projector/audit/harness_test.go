@@ -65,7 +65,9 @@ func (h *harness) start(change ...func(*writer.Config)) (stop func()) {
 	for _, apply := range change {
 		apply(&config)
 	}
-	return h.Run(writer.New(config).Run)
+	w := writer.New(config)
+	w.Hasten()
+	return h.Run(w.Run)
 }
 
 // publish publishes entries as one message.
@@ -78,21 +80,20 @@ func (h *harness) publish(entries ...events.AuditEntry) {
 	h.PublishRaw(events.AuditSubject, nil, string(message))
 }
 
+// store publishes entries as one message and waits until they are stored. A writer must run.
+func (h *harness) store(entries ...events.AuditEntry) {
+	h.Helper()
+	h.publish(entries...)
+	h.waitUntilStored()
+}
+
 // waitUntilStored waits until the position is at the stream's last message.
 func (h *harness) waitUntilStored() {
 	h.Helper()
-	h.eventually("every message stored", h.allStored)
-}
-
-func (h *harness) allStored() bool {
-	info, err := h.auditStream.Info(h.Context())
-	return err == nil && h.position() == int64(info.State.LastSeq)
-}
-
-// position returns the sequence of the last stored message; 0 without a position.
-func (h *harness) position() int64 {
-	h.Helper()
-	return h.QueryInt("select coalesce(max(sequence), 0) from control.audit_position")
+	h.eventually("every message stored", func() bool {
+		info, err := h.auditStream.Info(h.Context())
+		return err == nil && h.QueryInt("select coalesce(max(sequence), 0) from control.audit_position") == int64(info.State.LastSeq)
+	})
 }
 
 // eventually shows the log if the condition does not become true.
@@ -117,9 +118,11 @@ func (h *harness) storedCount() int64 {
 	return h.QueryInt("select count(*) from access.audit")
 }
 
-func (h *harness) deadLetters() int64 {
+func (h *harness) requireNoDeadLetters() {
 	h.Helper()
-	return h.QueryInt("select count(*) from control.dead_letter")
+	if got := h.QueryInt("select count(*) from control.dead_letter"); got != 0 {
+		h.Errorf("dead letters = %d, want 0", got)
+	}
 }
 
 // partitions returns the names of the audit's partitions in order.
