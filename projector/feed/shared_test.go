@@ -183,8 +183,12 @@ func TestShared_DeliversEveryPartitionByOneConsumer(t *testing.T) {
 			t.Errorf("partition %d: %v", p, err)
 		}
 	}
-	if list := e.consumers(); len(list) != 1 || len(list[0].FilterSubjects) > 0 {
-		t.Errorf("consumers = %+v, want one without a filter", list)
+	list := e.consumers()
+	if len(list) != 1 || len(list[0].FilterSubjects) > 0 {
+		t.Fatalf("consumers = %+v, want one without a filter", list)
+	}
+	if c := list[0]; c.Durable != "" || c.AckPolicy != jetstream.AckNonePolicy || !c.MemoryStorage || c.InactiveThreshold < 5*time.Minute {
+		t.Errorf("consumer = %+v, want no durable one, without acknowledgements, in memory, that expires after 5 minutes or more", c)
 	}
 }
 
@@ -211,7 +215,7 @@ func TestShared_FiltersWhereItServesAShare(t *testing.T) {
 // Partitions leave with messages in hand and join again, under load, and everyone gets each of its messages once.
 func TestShared_MembersJoinAndLeaveUnderLoad(t *testing.T) {
 	t.Parallel()
-	const partitions, messages = 4, 8000
+	const partitions, messages = 4, 3000
 	e := newSharedEnv(t, partitions, 16<<10)
 	var publishing sync.WaitGroup
 	publishing.Go(func() { e.publishMany(messages, partitions) })
@@ -358,6 +362,7 @@ func TestMember_GivesBackRoom(t *testing.T) {
 func TestShared_CatchesUpWithAClockMessage(t *testing.T) {
 	t.Parallel()
 	e := newSharedEnv(t, 2, 1000)
+	e.feed.SetStuckTimeout(100 * time.Millisecond)
 	zero, one := e.join(0, 0), e.join(1, 0)
 	e.consumerOfAll()
 	large := make([]byte, 600)
@@ -458,23 +463,14 @@ func TestShared_CountedBytesStayWithinTheBudget(t *testing.T) {
 	}
 }
 
+// A message above the budget, which is larger than the usual pull, is alone.
 func TestShared_AMessageAboveTheBudgetIsAlone(t *testing.T) {
 	t.Parallel()
-	e := newSharedEnv(t, 2, 1000)
-	zero, one := e.join(0, 0), e.join(1, 0)
-	small, large, after := e.publish(0, make([]byte, 500)), e.publish(1, make([]byte, 5000)), e.publish(0, make([]byte, 500))
-	if err := errors.Join(receive(zero, []uint64{small}), receive(one, []uint64{large}), receive(zero, []uint64{after})); err != nil {
-		t.Error(err)
-	}
-}
-
-// A message that is larger than the usual pull arrives.
-func TestShared_PullsTheLargestMessage(t *testing.T) {
-	t.Parallel()
 	const size = 17 << 20
-	e := newSharedEnv(t, 1, 64<<20, eventstest.MaxPayload(size))
-	m := e.join(0, 0)
-	if err := receive(m, []uint64{e.publish(0, make([]byte, size))}); err != nil {
+	e := newSharedEnv(t, 2, 1000, eventstest.MaxPayload(size))
+	zero, one := e.join(0, 0), e.join(1, 0)
+	small, large, after := e.publish(0, make([]byte, 500)), e.publish(1, make([]byte, size)), e.publish(0, make([]byte, 500))
+	if err := errors.Join(receive(zero, []uint64{small}), receive(one, []uint64{large}), receive(zero, []uint64{after})); err != nil {
 		t.Error(err)
 	}
 }
@@ -485,6 +481,7 @@ func TestShared_StuckPartitionsAreSkipped(t *testing.T) {
 	t.Parallel()
 	const partitions, each = 4, 40
 	e := newSharedEnv(t, partitions, 4000)
+	e.feed.SetStuckTimeout(100 * time.Millisecond)
 	var members []*feed.Member
 	for p := range partitions {
 		members = append(members, e.join(p, 0))
@@ -555,19 +552,25 @@ func TestShared_FailsAllMembersOnAGap(t *testing.T) {
 	e.publishMany(4, 2)
 	for range taken.Messages() {
 	}
-	for p, m := range []*feed.Member{zero, one} {
+	e.requireFailure(feed.ErrGap, zero, one)
+}
+
+// requireFailure requires that members fail with an error. One that joins again misses nothing.
+func (e *sharedEnv) requireFailure(want error, members ...*feed.Member) {
+	e.Helper()
+	for p, m := range members {
 		var err error
 		for err == nil {
 			_, err = next(m, 1)
 			m.Done()
 		}
-		if !errors.Is(err, feed.ErrGap) {
-			t.Errorf("partition %d: error = %v, want ErrGap", p, err)
+		if !errors.Is(err, want) {
+			e.Errorf("partition %d: error = %v, want %v", p, err, want)
 		}
 		m.Leave()
 	}
-	if again := e.join(1, 1); receive(again, e.stored(1)) != nil {
-		t.Error("a member that joins again misses messages")
+	if err := receive(e.join(1, 1), append(e.stored(1), e.publish(1, nil))); err != nil {
+		e.Error(err)
 	}
 }
 
@@ -576,8 +579,7 @@ func TestShared_FailsAllMembersWhenTheConsumerIsDeleted(t *testing.T) {
 	t.Parallel()
 	e := newSharedEnv(t, 2, 1<<20)
 	zero, one := e.join(0, 0), e.join(1, 0)
-	first := e.publish(0, nil)
-	if err := receive(zero, []uint64{first}); err != nil {
+	if err := receive(zero, []uint64{e.publish(0, nil)}); err != nil {
 		t.Fatal(err)
 	}
 	name := e.consumerOfAll()
@@ -588,14 +590,5 @@ func TestShared_FailsAllMembersWhenTheConsumerIsDeleted(t *testing.T) {
 	if err := e.stream.DeleteConsumer(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []*feed.Member{zero, one} {
-		if _, err := next(m, 1); !errors.Is(err, jetstream.ErrConsumerDeleted) {
-			t.Errorf("error = %v, want ErrConsumerDeleted", err)
-		}
-		m.Leave()
-	}
-	again := e.join(1, first)
-	if err := receive(again, []uint64{e.publish(1, nil)}); err != nil {
-		t.Error(err)
-	}
+	e.requireFailure(jetstream.ErrConsumerDeleted, zero, one)
 }
