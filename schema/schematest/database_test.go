@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"callboard/events/eventstest"
 	"callboard/schema/schematest"
 )
 
@@ -42,23 +41,6 @@ func TestNew_AfterRestartOfTheServer(t *testing.T) {
 	}
 }
 
-// A standby has what its primary commits. Promoted, it accepts writes, and a restart leaves it promoted.
-func TestNewStandby(t *testing.T) {
-	primary := schematest.NewCluster(t, nil)
-	standby := schematest.NewStandby(t, primary.URL("postgres"), nil)
-	schematest.Exec(t, schematest.OpenPool(t, primary.URL("postgres")), "create table survivor ()")
-	pool := schematest.OpenPool(t, standby.URL("postgres"))
-	eventstest.Eventually(t, "the standby has the table", func() bool {
-		return schematest.QueryOne[bool](t, pool, "select to_regclass('survivor') is not null")
-	})
-	primary.Kill()
-	schematest.Exec(t, pool, "select pg_promote()")
-	if err := standby.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	schematest.Exec(t, schematest.OpenPool(t, standby.URL("postgres")), "drop table survivor")
-}
-
 func TestTables(t *testing.T) {
 	d := schematest.New(t)
 	empty := d.Projection(t)
@@ -85,11 +67,5 @@ func TestTables_Diff(t *testing.T) {
 	}
 	if got := first.Diff(first); len(got) > 0 {
 		t.Errorf("differences from itself = %q, want none", got)
-	}
-}
-
-func BenchmarkNew(b *testing.B) {
-	for b.Loop() {
-		schematest.New(b)
 	}
 }
