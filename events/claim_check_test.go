@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -46,7 +47,6 @@ func TestPublisher_PublishesLargeTranscriptsAsClaimChecks(t *testing.T) {
 		"over a small server's limit":     {turns: 40, server: []eventstest.Option{eventstest.MaxPayload(16 << 10)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			h := newHarness(t, c.server...)
 			want := longTranscript(t, c.turns)
 			for range 2 {
@@ -120,7 +120,6 @@ func (h *harness) dropChunks(t *events.Transcript) {
 }
 
 func TestPublisher_StoresEqualBodiesOnce(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	first := h.claimed(20)
 	entry := h.entry(first)
@@ -140,7 +139,6 @@ func TestPublisher_StoresEqualBodiesOnce(t *testing.T) {
 
 // The bucket takes the description of an entry whose chunks it refused, because it was full.
 func TestPublisher_StoresAnInterruptedBodyAgain(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	stream, err := h.js.Stream(t.Context(), "OBJ_"+events.TranscriptBucket)
 	if err != nil {
@@ -175,7 +173,6 @@ func TestPublisher_StoresAnInterruptedBodyAgain(t *testing.T) {
 }
 
 func TestFetchBodies_MissingChunks(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	transcript := h.claimed(20)
 	h.dropChunks(transcript)
@@ -192,21 +189,20 @@ func TestFetchBodies_MissingChunks(t *testing.T) {
 // An entry that a replica does not have yet is asked for again, a bounded number of times.
 func TestFetchBodies_LaggingReplica(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		lag  int32 // how many requests the replica answers before it has the entry
-		want string
-	}{
-		{7, ""},
-		{8, "/object: its entry could not be read in 8 attempts: a replica of the object store lags"},
+	for lag, want := range map[int32]string{ // by how many requests the replica answers before it has the entry
+		7: "",
+		8: "/object: its entry could not be read in 8 attempts: a replica of the object store lags",
 	} {
-		h := newHarness(t)
-		transcript := h.claimed(20)
-		replica := newReplica(h)
-		replica.lag.Store(c.lag)
-		err := fetch(t.Context(), replica.js, transcript)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
-			t.Errorf("%d answers without the entry: error = %v, want %q", c.lag, err, c.want)
-		}
+		t.Run(strconv.Itoa(int(lag)), func(t *testing.T) {
+			h := newHarness(t)
+			transcript := h.claimed(20)
+			replica := newReplica(h)
+			replica.lag.Store(lag)
+			err := fetch(t.Context(), replica.js, transcript)
+			if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+				t.Errorf("error = %v, want %q", err, want)
+			}
+		})
 	}
 }
 
@@ -245,7 +241,6 @@ func newReplica(h *harness) *replica {
 
 // Entries that can't be used are decided with a few requests each, and without a pause.
 func TestFetchBodies_PermanentErrors(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	bucket := h.bucket()
 	put := func(name, body string) events.Object {
@@ -336,7 +331,6 @@ func (h *harness) describe(o events.Object, info jetstream.ObjectInfo) events.Ob
 }
 
 func TestFetchBodies_TemporaryErrors(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	transcript := h.claimed(20)
 	check := func(name string, ctx context.Context, js jetstream.JetStream) {

@@ -17,6 +17,7 @@ import (
 
 func newKeyStream(t *testing.T) jetstream.JetStream {
 	t.Helper()
+	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	if _, err := js.CreateStream(t.Context(), events.KeyStreamConfig(1)); err != nil {
 		t.Fatal(err)
@@ -62,7 +63,6 @@ func revokedKey(at time.Time) events.KeyEnd { return events.KeyEnd{ID: uuid.New(
 
 // A reader gets the newest entry of each key, and later only what is new.
 func TestKeyEndReader_Read(t *testing.T) {
-	t.Parallel()
 	js := newKeyStream(t)
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	soon := now.Add(time.Hour)
@@ -85,7 +85,6 @@ func TestKeyEndReader_Read(t *testing.T) {
 // A message that the server has sent, but that has not arrived, is an error. The next read has it, and more entries
 // than a request asks for.
 func TestKeyEndReader_LostMessage(t *testing.T) {
-	t.Parallel()
 	js := newKeyStream(t)
 	const count = 1100 // more than one request asks for
 	for range count {
@@ -122,7 +121,6 @@ func TestKeyEndReader_LostMessage(t *testing.T) {
 
 // After an error of the work, all of it is read again. A stream that was created again is read from its beginning.
 func TestKeyEndReader_BeginsAgain(t *testing.T) {
-	t.Parallel()
 	js := newKeyStream(t)
 	a, b := revokedKey(time.Now()), revokedKey(time.Now())
 	publishKeyEnds(t, js, a, b)
@@ -150,7 +148,6 @@ func TestKeyEndReader_BeginsAgain(t *testing.T) {
 
 // A message that holds no entry, that of another key, or a copy of one, ends no key and does not hide the others.
 func TestKeyEndReader_UnreadableMessages(t *testing.T) {
-	t.Parallel()
 	js := newKeyStream(t)
 	victim := uuid.NewString()
 	for subject, body := range map[string]string{

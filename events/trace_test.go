@@ -13,7 +13,6 @@ import (
 
 // The messages of a Publisher name the span of its context.
 func TestPublisher_SpanContext(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	state, err := trace.ParseTraceState("vendor=1")
 	if err != nil {

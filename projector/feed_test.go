@@ -53,7 +53,6 @@ func (h *harness) feedConsumers(filters ...int) (names []string) {
 // Projectors that share the partitions read their own only. When one has gone, the other one reads all, by one
 // consumer.
 func TestProjector_SharesPartitions(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	stop := h.StartProjector(productionTick, func(c *projector.Config) { c.Partitions = []int{0, 1} })
 	publish := func() {
@@ -81,7 +80,6 @@ func TestProjector_SharesPartitions(t *testing.T) {
 
 // Partitions take turns where there are fewer connections than partitions.
 func TestProjector_OneConnectionForAllPartitions(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.StartProjector(func(c *projector.Config) {
 		pool := schematest.OpenPoolLike(t, c.Database, func(p *pgxpool.Config) { p.MaxConns = 1 })

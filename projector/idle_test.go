@@ -32,8 +32,7 @@ func TestProjector_IdleCost(t *testing.T) {
 		"busy": {partitions: 16, busy: true, others: math.Inf(1), asking: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := &harness{projectortest.NewHarness(t, projectortest.WithPartitions(c.partitions))}
+			h := newHarness(t, projectortest.WithPartitions(c.partitions))
 			var requests, moves, others atomic.Int64
 			h.countRequests(&requests)
 			// Statements and pipelines. Outside of a transaction each of them is one.
@@ -47,8 +46,7 @@ func TestProjector_IdleCost(t *testing.T) {
 				c.Tick, c.Database = tick, schematest.OpenTracedPool(t, c.Database, tracer)
 			})
 			system := h.NewSystemIn(5)
-			h.PublishStates(projectortest.PhoneSystem(system))
-			h.WaitUntilCaughtUp()
+			h.Apply(projectortest.PhoneSystem(system))
 			publish := func() {
 				if c.busy {
 					h.PublishStates(projectortest.Call(system, uuid.New()))
@@ -94,7 +92,6 @@ func TestProjector_IdleCost(t *testing.T) {
 // Several projectors store no more clock messages than one, and each tries no more often than it would alone.
 // Nobody who publishes events can take clock messages in advance.
 func TestProjector_ProjectorsShareClockMessages(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	const interval = 50 * time.Millisecond
 	var attempts atomic.Int64
@@ -106,8 +103,7 @@ func TestProjector_ProjectorsShareClockMessages(t *testing.T) {
 	for partition := range projectortest.Partitions {
 		h.StartProjector(func(c *projector.Config) { c.Partitions, c.Clock = []int{partition}, interval })
 	}
-	h.PublishStates(projectortest.PhoneSystem(uuid.New()))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.PhoneSystem(uuid.New()))
 	subject := events.Subject(h.NewSystemIn(0), events.EntityCall)
 	for sequence := range 300 {
 		h.PublishRaw(subject, nats.Header{jetstream.MsgIDHeader: {"clock/" + strconv.Itoa(sequence) + "/0"}}, "taken in advance")
@@ -152,11 +148,9 @@ func (h *harness) countRequests(requests *atomic.Int64) {
 
 // A position that a transaction holds, such as a repair, keeps no other watermark from moving.
 func TestProjector_IdleWatermarksPassAHeldPosition(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.StartProjector()
-	h.PublishStates(projectortest.PhoneSystem(uuid.New()))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.PhoneSystem(uuid.New()))
 	held, err := h.Pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -178,12 +172,10 @@ func TestProjector_IdleWatermarksPassAHeldPosition(t *testing.T) {
 
 // When the epoch of an idle partition is raised, its owner claims it again.
 func TestProjector_ClaimsAnIdlePartitionAgainAfterItsEpochRose(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	log := new(eventstest.LogBuffer)
 	h.StartProjector(projectortest.LogTo(log), productionTick, func(c *projector.Config) { c.Partitions = []int{0, 1, 2, 3} })
-	h.PublishStates(projectortest.PhoneSystem(uuid.New()))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.PhoneSystem(uuid.New()))
 	epochs := h.epochs()
 	h.Exec("update projection.position set epoch = epoch + 1 where partition = 2")
 	eventstest.Eventually(t, "another claim", func() bool { return h.epochs() == epochs+2 })

@@ -47,7 +47,6 @@ func waitForSum(tb testing.TB, registry *prometheus.Registry, name string, want 
 }
 
 func TestMetrics_Pending(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	registry := prometheus.NewRegistry()
 	h.StartProjector(exportTo(registry))
@@ -103,7 +102,6 @@ func (h *harness) countConsumersAtOnce() (most *atomic.Int64) {
 }
 
 func TestMetrics_Database(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	registry := prometheus.NewRegistry()
 	locked, err := h.Database.Pool(t).Begin(t.Context())

@@ -13,7 +13,6 @@ import (
 )
 
 func TestProjector_IdleWatermarkAdvancesAndNoRowAppearsBehindIt(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.StartProjector()
 	before := time.Now()
@@ -35,7 +34,6 @@ func TestProjector_IdleWatermarkAdvancesAndNoRowAppearsBehindIt(t *testing.T) {
 
 // A projector that stands by owns nothing, and tells nothing about partitions. It takes over when the owner stops.
 func TestProjector_Standby(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	owner, standby := prometheus.NewRegistry(), prometheus.NewRegistry()
 	stop := h.StartProjector(productionTick, exportTo(owner))
@@ -65,7 +63,6 @@ func TestProjector_Standby(t *testing.T) {
 }
 
 func TestProjector_RecoversFromLostConnections(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.StartProjector()
 	system := uuid.New()
@@ -95,7 +92,6 @@ func TestProjector_Stops(t *testing.T) {
 		ingest.MigrationMissing:      {true, func(h *harness) { migrations(h, -1) }, func(h *harness) { migrations(h, 1) }},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			t.Parallel()
 			h, log, registry := newHarness(t), new(eventstest.LogBuffer), prometheus.NewRegistry()
 			stop := h.StartProjector(projectortest.LogTo(log), exportTo(registry))
 			system := h.NewSystemIn(0)
@@ -125,7 +121,6 @@ func TestProjector_Stops(t *testing.T) {
 
 // A consumer that stops delivering without an error is replaced.
 func TestProjector_ReplacesAStalledConsumer(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	log := new(eventstest.LogBuffer)
 	h.StartProjector(projectortest.LogTo(log))

@@ -21,7 +21,6 @@ import (
 // standby.
 func TestProjector_OwnsPartitionsBeyondAStallOfTheServer(t *testing.T) {
 	eventstest.Long(t)
-	t.Parallel()
 	h := newHarness(t)
 	address, err := url.Parse(h.Database.RoleURL("callboard_projector"))
 	if err != nil {
@@ -65,7 +64,6 @@ func TestProjector_OwnsPartitionsBeyondAStallOfTheServer(t *testing.T) {
 // A host can disappear without closing its connections. No statement of a projector waits for it until the
 // operating system gives up.
 func TestProjector_LimitsEveryStatement(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	limited := func(c *projector.Config) {
 		c.Database = schematest.OpenLimitedPool(t, c.Database)
@@ -86,7 +84,6 @@ func TestProjector_LimitsEveryStatement(t *testing.T) {
 // A request to NATS that is lost while a server restarts ends after the client's five seconds, if its context has
 // no deadline. With a long one the partition would wait for that.
 func TestProjector_LimitsNoRequestItself(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.StartProjector(func(c *projector.Config) { c.JetStream = requests{c.JetStream, t} })
 	h.publishCall(uuid.New())

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgerrcode"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/errgroup"
 
 	"callboard/schema"
@@ -65,11 +63,7 @@ func TestCheckMigrated_AsEveryRoleThatAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, role := range []string{"callboard_projector", "callboard_operator"} {
-		conn, err := pgx.Connect(t.Context(), d.RoleURL(role))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(schema.CheckMigrated(t.Context(), conn), conn.Close(t.Context())); err != nil {
+		if err := schema.CheckMigrated(t.Context(), d.Connect(t, role, nil)); err != nil {
 			t.Errorf("%s: %v", role, err)
 		}
 	}
@@ -101,9 +95,8 @@ func TestMigrate_RefusesTheProjectionOfAnotherRelease(t *testing.T) {
 	if _, err := schema.Migrate(t.Context(), d.URL()); err != nil {
 		t.Errorf("after RecreateProjection: %v", err)
 	}
-	var n int
-	if err := pool.QueryRow(t.Context(), "select count(*) from projection.day_count").Scan(&n); err != nil || n != 0 {
-		t.Errorf("rows in the new projection = %d, %v, want 0", n, err)
+	if n := schematest.QueryOne[int](t, pool, "select count(*) from projection.day_count"); n != 0 {
+		t.Errorf("rows in the new projection = %d, want 0", n)
 	}
 }
 
@@ -183,27 +176,15 @@ func TestRoles_Rights(t *testing.T) {
 // requireRight executes a statement as a role.
 func requireRight(t *testing.T, d *schematest.Database, role, statement string, allowed bool) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), d.RoleURL(role))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = conn.Exec(t.Context(), statement)
+	_, err := d.Connect(t, role, nil).Exec(t.Context(), statement)
 	if allowed != (err == nil) || !allowed && !schema.HasCode(err, pgerrcode.InsufficientPrivilege) {
 		t.Errorf("%s: %s: error = %v, want allowed = %v", role, statement, err, allowed)
-	}
-	if err := conn.Close(t.Context()); err != nil {
-		t.Error(err)
 	}
 }
 
 // The test reads the catalog, so it covers every table, sequence, function and schema, also those of later migrations.
 func TestRoles_ReaderCanOnlySelect(t *testing.T) {
 	d := migrated(t)
-	conn, err := pgx.Connect(t.Context(), d.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(t.Context()) }()
 	const excess = `
 		select format('%s on %s', privilege, c.oid::regclass)
 		from pg_class c, unnest(array['insert', 'update', 'delete', 'truncate', 'references', 'trigger']) privilege
@@ -233,10 +214,8 @@ func TestRoles_ReaderCanOnlySelect(t *testing.T) {
 		select 'a member of ' || roleid::regrole
 		from pg_auth_members
 		where member = 'callboard_reader'::regrole`
-	rows, _ := conn.Query(t.Context(), excess)
-	rights, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil || len(rights) > 0 {
-		t.Errorf("excess rights of the reader = %v, %v, want none", rights, err)
+	if rights := queryOn[string](t, connectTo(t, d), excess); len(rights) > 0 {
+		t.Errorf("excess rights of the reader = %v, want none", rights)
 	}
 }
 
@@ -288,9 +267,9 @@ func TestAudit_OpensDays(t *testing.T) {
 	} {
 		schematest.Exec(t, pool, step.statement)
 		for range 2 {
-			var open bool
-			if err := pool.QueryRow(t.Context(), "select access.open_audit_day($1::text::date)", step.day).Scan(&open); err != nil || open != step.open {
-				t.Errorf("after %q: open(%s) = %v, %v, want %v", step.statement, step.day, open, err, step.open)
+			open := schematest.QueryOne[bool](t, pool, "select access.open_audit_day($1::text::date)", step.day)
+			if open != step.open {
+				t.Errorf("after %q: open(%s) = %v, want %v", step.statement, step.day, open, step.open)
 			}
 		}
 	}
@@ -332,17 +311,12 @@ func TestMigrate_ReturnsSuperuserSteps(t *testing.T) {
 
 // The server ends a long statement, also when the reader that sent it is gone.
 func TestRoles_ReaderHasAStatementTimeout(t *testing.T) {
-	conn, err := pgx.Connect(t.Context(), migrated(t).RoleURL("callboard_reader"))
-	if err != nil {
-		t.Fatal(err)
+	conn := migrated(t).Connect(t, "callboard_reader", nil)
+	if timeout := schematest.QueryOne[string](t, conn, "show statement_timeout"); timeout != "10s" {
+		t.Errorf("statement_timeout = %s, want 10s", timeout)
 	}
-	defer func() { _ = conn.Close(t.Context()) }()
-	var timeout string
-	if err := conn.QueryRow(t.Context(), "show statement_timeout").Scan(&timeout); err != nil || timeout != "10s" {
-		t.Errorf("statement_timeout = %s, %v, want 10s", timeout, err)
-	}
-	var canceled *pgconn.PgError
-	if _, err := conn.Exec(t.Context(), "set statement_timeout = '20ms'; select pg_sleep(60)"); !errors.As(err, &canceled) || canceled.Code != pgerrcode.QueryCanceled {
+	_, err := conn.Exec(t.Context(), "set statement_timeout = '20ms'; select pg_sleep(60)")
+	if !schema.HasCode(err, pgerrcode.QueryCanceled) {
 		t.Errorf("error = %v, want query_canceled", err)
 	}
 }

@@ -29,9 +29,11 @@ type harness struct {
 	log         eventstest.LogBuffer
 }
 
-func newHarness(tb testing.TB) *harness {
-	tb.Helper()
-	h := &harness{Harness: projectortest.NewHarness(tb), noon: midnight().Add(-12 * time.Hour)}
+// newHarness returns the harness of a test that runs beside others.
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	t.Parallel()
+	h := &harness{Harness: projectortest.NewHarness(t), noon: midnight().Add(-12 * time.Hour)}
 	h.createStream()
 	return h
 }

@@ -15,7 +15,6 @@ import (
 
 // Entries that are published while the database is unavailable are stored afterwards, and the outage is logged once.
 func TestWriter_WithoutDatabase(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.start()
 	first := h.publishMany(1, h.noon)
@@ -35,7 +34,6 @@ func TestWriter_WithoutDatabase(t *testing.T) {
 
 // A missing stream is logged once with the command that creates it, and is used once it exists.
 func TestWriter_WithoutStream(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	if err := h.JetStream.DeleteStream(t.Context(), events.AuditStream); err != nil {
 		t.Fatal(err)
@@ -56,7 +54,6 @@ func TestWriter_WithoutStream(t *testing.T) {
 
 // A writer goes on after its consumer was deleted, and after the server was started again.
 func TestWriter_Interrupted(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.start()
 	ids := h.publishMany(1, h.noon)
@@ -78,7 +75,6 @@ func TestWriter_Interrupted(t *testing.T) {
 
 // A host can disappear without closing its connections. No statement waits for it until the operating system gives up.
 func TestWriter_LimitsEveryStatement(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.start(func(c *writer.Config) { c.Database = schematest.OpenLimitedPool(t, c.Database) })
 	h.publish(newEntry(uuid.New(), h.noon.AddDate(0, 0, -200)))

@@ -73,7 +73,6 @@ func (h *harness) setBack(sequence int, ids []uuid.UUID) {
 // Entries that the database loses with its last commits are read again: by the next writer, by one that goes on
 // with new messages, and by one that is idle.
 func TestWriter_DatabaseIsSetBack(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	ids := h.publishMany(20, h.noon)
 	stop := h.start()
@@ -98,7 +97,6 @@ func TestWriter_DatabaseIsSetBack(t *testing.T) {
 
 // Of a stream that was created again, all messages are stored. The log says so once.
 func TestWriter_StreamIsCreatedAgain(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.start()
 	h.start()
@@ -130,7 +128,6 @@ func (l lateJetStream) Stream(ctx context.Context, name string) (jetstream.Strea
 // A writer that has looked at the stream just before it is created again does not set the position back that
 // another writer has moved.
 func TestWriter_StreamIsCreatedAgainMeanwhile(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.start()
 	ids := h.publishMany(3, h.noon)
@@ -160,7 +157,6 @@ func TestWriter_StreamLosesItsEnd(t *testing.T) {
 	t.Parallel()
 	for name, published := range map[string]int{"shorter": 2, "longer": 5} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			h := newHarness(t)
 			stop := h.start()
 			ids := h.publishMany(2, h.noon)
@@ -183,7 +179,6 @@ func TestWriter_StreamLosesItsEnd(t *testing.T) {
 
 // Messages that the stream has dropped before they were stored are counted and named.
 func TestWriter_StreamDropsMessages(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	stop := h.start()
 	ids := h.publishMany(1, h.noon)
@@ -206,7 +201,6 @@ func TestWriter_StreamDropsMessages(t *testing.T) {
 
 // A writer that finds a stream for the first time begins with its first message, and does not call earlier ones lost.
 func TestWriter_FirstPosition(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.publishMany(2, h.noon)
 	if err := h.auditStream.Purge(t.Context()); err != nil {
@@ -221,7 +215,6 @@ func TestWriter_FirstPosition(t *testing.T) {
 
 // Two writers at a time store each entry once, and no statement of theirs fails.
 func TestWriter_TwoAtOnce(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	var metrics []*prometheus.Registry
 	for range 2 {
@@ -261,7 +254,6 @@ func (h *harness) limitBytes(limit int64) {
 
 // Stored messages make room before the stream is full, so that it never refuses entries because of them.
 func TestWriter_PurgesStored(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	const limit = 64 << 10
 	h.limitBytes(limit)
@@ -280,7 +272,6 @@ func TestWriter_PurgesStored(t *testing.T) {
 
 // What is not stored is never removed: a full stream refuses more.
 func TestWriter_KeepsWhatIsNotStored(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	const limit = 64 << 10
 	h.limitBytes(limit)

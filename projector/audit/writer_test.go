@@ -20,7 +20,6 @@ import (
 
 // A row has every field of its entry. An entry that is delivered twice has one row.
 func TestWriter_StoresEntriesOnce(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	full := newEntry(uuid.New(), h.noon)
 	full.System, full.Status, full.Code = uuid.NullUUID{UUID: uuid.New(), Valid: true}, 403, "INSUFFICIENT_SCOPE"
@@ -53,7 +52,6 @@ func TestWriter_StoresEntriesOnce(t *testing.T) {
 // An entry of several requests has one row with their count, however often it is delivered. The last of them is the
 // key's last use. An entry without these members is one request.
 func TestWriter_StoresCountsOnce(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	several := newEntry(uuid.New(), h.noon)
 	several.Operation, several.Status, several.Code, several.Address = "", 401, "UNAUTHENTICATED", netip.MustParseAddr("192.0.2.9")
@@ -81,7 +79,6 @@ func TestWriter_StoresCountsOnce(t *testing.T) {
 
 // A backlog is stored in several batches.
 func TestWriter_StoresBacklogInBatches(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	const messages = 12
 	for range messages {
@@ -104,7 +101,6 @@ func TestWriter_StoresBacklogInBatches(t *testing.T) {
 // A key's last use is the newest one, whatever the order of entries within a message, within a batch and between
 // batches.
 func TestWriter_LastUseIsTheNewest(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	key, other := uuid.New(), uuid.New()
 	at := func(key uuid.UUID, second int) events.AuditEntry {
@@ -131,7 +127,6 @@ func TestWriter_LastUseIsTheNewest(t *testing.T) {
 
 // The clock of a reader that is ahead does not hide later uses.
 func TestWriter_LastUseIsNotInTheFuture(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	key := uuid.New()
 	ahead := newEntry(key, time.Now().Add(20*time.Hour))
@@ -155,7 +150,6 @@ func TestWriter_LastUseIsNotInTheFuture(t *testing.T) {
 
 // Partitions are days in UTC, whatever the time zones of the database and of the entry.
 func TestWriter_PartitionsAreDaysInUTC(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.Exec("do $$ begin execute format('alter database %I set timezone = ''Pacific/Auckland''', current_database()); end $$")
 	today := midnight()
@@ -175,7 +169,6 @@ func TestWriter_PartitionsAreDaysInUTC(t *testing.T) {
 // Days older than the retention are dropped, and no others: by several writers at once, and more days than one
 // statement can drop.
 func TestWriter_DropsOldDays(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	today := time.Now().UTC()
 	h.Exec("select access.open_audit_day(date '2001-01-01' + i) from generate_series(0, 119) i")
@@ -208,7 +201,6 @@ func TestWriter_DropsOldDays(t *testing.T) {
 // An entry of a detached day becomes a dead letter, and entries of other days are stored. After the day is attached
 // again, its entries are stored.
 func TestWriter_DetachedDay(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	archived, other := newEntry(uuid.New(), h.noon), newEntry(uuid.New(), h.noon.AddDate(0, 0, -1))
 	h.start()
@@ -233,7 +225,6 @@ func TestWriter_DetachedDay(t *testing.T) {
 
 // A day that is dropped after a writer opened it is opened again.
 func TestWriter_ReopensDroppedDay(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	before, after := newEntry(uuid.New(), h.noon), newEntry(uuid.New(), h.noon)
 	h.start()
@@ -247,7 +238,6 @@ func TestWriter_ReopensDroppedDay(t *testing.T) {
 // A message that cannot be decoded, or that NATS has copied to the subject, becomes a dead letter and is logged.
 // The other messages are stored.
 func TestWriter_UnreadableMessages(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	valid := []events.AuditEntry{newEntry(uuid.New(), h.noon), newEntry(uuid.New(), h.noon.Add(time.Second))}
 	h.publish(valid[0])
@@ -282,7 +272,6 @@ func TestWriter_RefusedEntries(t *testing.T) {
 		"NUL in id": func(e *events.AuditEntry) { e.RequestID = "a\x00b" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			h := newHarness(t)
 			var want []uuid.UUID
 			messages := make([][]events.AuditEntry, 3)
@@ -314,7 +303,6 @@ func TestWriter_RefusedEntries(t *testing.T) {
 // Entries with implausible times, even thousands in one message, create no partitions. Their messages become dead
 // letters, and the other entries are stored.
 func TestWriter_ImplausibleTimes(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	now := time.Now()
 	valid := []events.AuditEntry{newEntry(uuid.New(), now.Add(-6*24*time.Hour)), newEntry(uuid.New(), now.Add(23*time.Hour))}

@@ -268,8 +268,7 @@ func (h *harness) dropWhileApplied(id int64, s deadletter.Selection) (results []
 func TestFind(t *testing.T) {
 	h := newHarness(t)
 	h.startProjector()
-	h.PublishStates(transcriptInStore(uuid.New(), uuid.New(), transcriptText))
-	h.WaitUntilCaughtUp()
+	h.Apply(transcriptInStore(uuid.New(), uuid.New(), transcriptText))
 	got := h.find(h.list(deadletter.Query{}).DeadLetters[0].ID)
 	if !slices.Equal(got.Header["ce-type"], []string{"callboard.transcript.changed"}) || !strings.Contains(string(got.Data), `"object":`) {
 		t.Errorf("header = %v, data = %s, want those of the transcript's event", got.Header, got.Data)

@@ -22,8 +22,7 @@ func (h *harness) publishLateTranscript() (id int64, transcript *events.Transcri
 	h.Helper()
 	system, call := uuid.New(), uuid.New()
 	transcript = transcriptInStore(system, call, transcriptText)
-	h.PublishStates(projectortest.Call(system, call), transcript)
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.Call(system, call), transcript)
 	list := h.list(deadletter.Query{}).DeadLetters
 	return list[len(list)-1].ID, transcript
 }

@@ -29,6 +29,7 @@ type sharedEnv struct {
 
 func newSharedEnv(t *testing.T, partitions int, budget int64, options ...eventstest.Option) *sharedEnv {
 	t.Helper()
+	t.Parallel()
 	e := &sharedEnv{T: t, js: eventstest.JetStream(t, eventstest.NewServer(t, options...).URL())}
 	var err error
 	if e.stream, err = e.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"phones.>"}}); err != nil {
@@ -170,7 +171,6 @@ func receive(m *feed.Member, want []uint64) error {
 }
 
 func TestShared_DeliversEveryPartitionByOneConsumer(t *testing.T) {
-	t.Parallel()
 	const partitions = 16
 	e := newSharedEnv(t, partitions, 1<<20)
 	e.publishMany(2000, partitions)
@@ -193,7 +193,6 @@ func TestShared_DeliversEveryPartitionByOneConsumer(t *testing.T) {
 }
 
 func TestShared_FiltersWhereItServesAShare(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 4, 1<<20)
 	e.publishMany(40, 4)
 	zero, two := e.join(0, 0), e.join(2, 5) // the message 5 is of partition 0
@@ -214,7 +213,6 @@ func TestShared_FiltersWhereItServesAShare(t *testing.T) {
 
 // Partitions leave with messages in hand and join again, under load, and everyone gets each of its messages once.
 func TestShared_MembersJoinAndLeaveUnderLoad(t *testing.T) {
-	t.Parallel()
 	const partitions, messages = 4, 3000
 	e := newSharedEnv(t, partitions, 16<<10)
 	var publishing sync.WaitGroup
@@ -266,7 +264,6 @@ func (e *sharedEnv) follow(partition, count int, rejoins bool) error {
 
 // A partition that is far behind reads by a consumer of its own, which ends when it has caught up. Nobody waits for it.
 func TestShared_APartitionFarBehindCatchesUp(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 2, 1<<20)
 	const messages = 24_000
 	e.publishMany(messages, 2)
@@ -301,7 +298,6 @@ func TestShared_APartitionFarBehindCatchesUp(t *testing.T) {
 
 // A partition that works off its queue is not passed by when its share is full: its messages would be read twice.
 func TestShared_WaitsForAPartitionThatWorksOffItsQueue(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 2, 1<<20)
 	e.feed.SetStuckTimeout(time.Minute)
 	const messages = 200 // ten times the share
@@ -329,7 +325,6 @@ func TestShared_WaitsForAPartitionThatWorksOffItsQueue(t *testing.T) {
 
 // The room of a batch is given back when it is done, or when the member leaves.
 func TestMember_GivesBackRoom(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 1, 1<<20)
 	m := e.feed.Join(t.Context(), 0, 0)
 	var last uint64
@@ -360,7 +355,6 @@ func TestMember_GivesBackRoom(t *testing.T) {
 // A clock message proves that a partition has all of its messages below it: one that the stream has lost since is
 // not waited for.
 func TestShared_CatchesUpWithAClockMessage(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 2, 1000)
 	e.feed.SetStuckTimeout(100 * time.Millisecond)
 	zero, one := e.join(0, 0), e.join(1, 0)
@@ -389,7 +383,6 @@ func TestShared_CatchesUpWithAClockMessage(t *testing.T) {
 
 // A clock message keeps its place among the messages of a partition that has some, and is not taken alone.
 func TestMember_ClockMessagesKeepTheirPlace(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 1, 1<<20)
 	m := e.join(0, 0)
 	want := []uint64{e.publish(0, nil), e.publishClock(), e.publish(0, nil)}
@@ -425,7 +418,6 @@ func TestMember_ClockMessagesKeepTheirPlace(t *testing.T) {
 
 // The counted bytes of a backlog of large messages stay within the budget, while nobody takes any and while all do.
 func TestShared_CountedBytesStayWithinTheBudget(t *testing.T) {
-	t.Parallel()
 	const partitions, each, budget, size = 4, 12, 8 << 20, 1000 << 10 // two fit into a share
 	e := newSharedEnv(t, partitions, budget, eventstest.MaxPayload(2<<20))
 	for range each {
@@ -465,7 +457,6 @@ func TestShared_CountedBytesStayWithinTheBudget(t *testing.T) {
 
 // A message above the budget, which is larger than the usual pull, is alone.
 func TestShared_AMessageAboveTheBudgetIsAlone(t *testing.T) {
-	t.Parallel()
 	const size = 17 << 20
 	e := newSharedEnv(t, 2, 1000, eventstest.MaxPayload(size))
 	zero, one := e.join(0, 0), e.join(1, 0)
@@ -478,7 +469,6 @@ func TestShared_AMessageAboveTheBudgetIsAlone(t *testing.T) {
 // Partitions that commit nothing hold up the others for a moment only. They miss nothing, also if no further
 // message of them comes.
 func TestShared_StuckPartitionsAreSkipped(t *testing.T) {
-	t.Parallel()
 	const partitions, each = 4, 40
 	e := newSharedEnv(t, partitions, 4000)
 	e.feed.SetStuckTimeout(100 * time.Millisecond)
@@ -512,7 +502,6 @@ func TestShared_StuckPartitionsAreSkipped(t *testing.T) {
 // Anybody who may publish can store a message that client libraries take for a word of the server: no data, and the
 // header of a status.
 func TestShared_DeliversMessagesThatLookLikeAStatus(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 1, 1<<20)
 	m := e.join(0, 0)
 	var want []uint64
@@ -531,7 +520,6 @@ func TestShared_DeliversMessagesThatLookLikeAStatus(t *testing.T) {
 }
 
 func TestShared_FailsAllMembersOnAGap(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 2, 1<<20)
 	zero, one := e.join(0, 0), e.join(1, 0)
 	if err := receive(zero, []uint64{e.publish(0, nil)}); err != nil {
@@ -576,7 +564,6 @@ func (e *sharedEnv) requireFailure(want error, members ...*feed.Member) {
 
 // A deleted consumer fails all members; those that join again miss nothing.
 func TestShared_FailsAllMembersWhenTheConsumerIsDeleted(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 2, 1<<20)
 	zero, one := e.join(0, 0), e.join(1, 0)
 	if err := receive(zero, []uint64{e.publish(0, nil)}); err != nil {

@@ -83,6 +83,13 @@ func (h *Harness) PublishStates(states ...events.State) {
 	h.Publish(list...)
 }
 
+// Apply publishes an event of every state, and waits until a projector, which must run, has applied them.
+func (h *Harness) Apply(states ...events.State) {
+	h.Helper()
+	h.PublishStates(states...)
+	h.WaitUntilCaughtUp()
+}
+
 // PublishRaw publishes a message without encoding or checking it, and returns its sequence. The header may be nil.
 func (h *Harness) PublishRaw(subject string, header nats.Header, data string) uint64 {
 	h.Helper()

@@ -16,7 +16,6 @@ const day = 24 * time.Hour
 // What was capped is repeated by a verification, a repair and a rebuild: at the beginning of the stream, and between
 // messages that were not.
 func TestClockCaps_Repeated(t *testing.T) {
-	t.Parallel()
 	h, clock := newHarness(t), new(projectortest.Clock)
 	history := sampleEvents(17, 90)
 	for i, behind := range []time.Duration{day, day, 0, day, 0} {
@@ -40,7 +39,6 @@ func TestClockCaps_Repeated(t *testing.T) {
 
 // New messages with the sequences of lost ones are not capped as those were.
 func TestRun_DropsTheCapsOfLostMessages(t *testing.T) {
-	t.Parallel()
 	h, clock := newHarness(t), new(projectortest.Clock)
 	clock.Move(-day)
 	stop := h.StartProjector(clock.Option)

@@ -90,7 +90,6 @@ func (h *harness) requireCallsAfter(watermark time.Time, system uuid.UUID, count
 // Where reports show other values after a rebuild, all calls of the phone system change after the watermark, and no
 // call of another one.
 func TestRun_Corrects(t *testing.T) {
-	t.Parallel()
 	h, damaged, intact := newDamagedHarness(t,
 		wrongValue,
 		missingCall,
@@ -111,8 +110,7 @@ func TestRun_Corrects(t *testing.T) {
 
 	// What comes until the watermark has reached the time has it, too, and a replay repeats it.
 	stop := h.StartProjector()
-	h.PublishStates(projectortest.Call(damaged[0], uuid.New()))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.Call(damaged[0], uuid.New()))
 	stop()
 	h.requireCallsAfter(watermarks[damaged[0]], damaged[0], 4)
 	if now := h.calls(intact); !maps.EqualFunc(now, untouched, time.Time.Equal) {
@@ -124,7 +122,6 @@ func TestRun_Corrects(t *testing.T) {
 }
 
 func TestRepair_Corrects(t *testing.T) {
-	t.Parallel()
 	h, damaged, intact := newDamagedHarness(t, wrongValue)
 	watermark, untouched := h.watermark(damaged[0]), h.calls(intact)
 	result, err := rebuild.Repair(t.Context(), h.config(), damaged[0])
@@ -143,7 +140,6 @@ func TestRepair_Corrects(t *testing.T) {
 
 // A rollback shows again what was corrected, and rolling forward shows it corrected.
 func TestRollback_Corrects(t *testing.T) {
-	t.Parallel()
 	h, damaged, _ := newDamagedHarness(t, missingCall)
 	h.rebuild()
 	for _, served := range []int{2, 3} {

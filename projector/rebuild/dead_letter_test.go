@@ -82,7 +82,6 @@ func (h *harness) advanceWatermarks() {
 
 // A replay cannot know clock adjustments, dead letters and failed retries, so it takes them from their records.
 func TestRun_RepeatsRecordedDecisions(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	stop := h.StartProjector()
 	system := uuid.New()
@@ -93,8 +92,7 @@ func TestRun_RepeatsRecordedDecisions(t *testing.T) {
 	h.publishClaimChecks(transcriptOf(first), transcriptOf(second))
 	h.Publish(history[:len(history)/2]...)
 	h.publishPoison()
-	h.PublishStates(second)
-	h.WaitUntilCaughtUp()
+	h.Apply(second)
 	stop()
 	h.advanceWatermarks()
 	stop = h.StartProjector()
@@ -104,8 +102,7 @@ func TestRun_RepeatsRecordedDecisions(t *testing.T) {
 	h.WaitUntilCaughtUp()
 	h.acceptCalls()
 	h.RetryDeadLetters()
-	h.PublishStates(projectortest.Call(system, uuid.New()))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.Call(system, uuid.New()))
 	for _, query := range []string{
 		"select count(*) from control.clock_adjustment",
 		"select count(*) from control.dead_letter where resolution is null",
@@ -130,7 +127,6 @@ func TestRun_RepeatsRecordedDecisions(t *testing.T) {
 
 // A transcript whose object is gone is reported by verify and rebuild, and a repair refuses to drop its text.
 func TestUnreadableMessage(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.StartProjector()
 	system := h.publishTranscribedCall()
@@ -162,7 +158,6 @@ func TestUnreadableMessage(t *testing.T) {
 }
 
 func TestRun_ReportsMessagesUnreadableAfterComparison(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.StartProjector()
 	system := uuid.New()
@@ -189,7 +184,6 @@ func TestRun_ReportsMessagesUnreadableAfterComparison(t *testing.T) {
 
 // A retry that was applied and can no longer be read is reported, and a repair refuses to drop its rows.
 func TestRepair_RefusesUnreadableRetry(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.StartProjector()
 	h.Exec("alter table projection.transcript_text add constraint test_refusal check (length(text) < 1000)")
@@ -210,7 +204,6 @@ func TestRepair_RefusesUnreadableRetry(t *testing.T) {
 
 // The dead letters of an unfinished generation are not those of the previous one.
 func TestRollback_DropsUnfinishedRebuild(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.StartProjector()
 	h.publishTranscribedCall()
@@ -230,7 +223,6 @@ func TestRollback_DropsUnfinishedRebuild(t *testing.T) {
 // After applied, stale, failed, repeated and false retries, all kinds of replays agree with what is served, also
 // after a rebuild was killed.
 func TestReplay_MixOfRetries(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	stop := h.StartProjector()
 	system := uuid.New()
@@ -241,14 +233,12 @@ func TestReplay_MixOfRetries(t *testing.T) {
 	h.WaitUntilCaughtUp()
 	h.RetryDeadLetters() // all fail
 	stale.Version, stale.CallSid = 2, "CAlater"
-	h.PublishStates(stale)
-	h.WaitUntilCaughtUp()
+	h.Apply(stale)
 	stop()
 	h.advanceWatermarks()
 	stop = h.StartProjector()
 	h.RetryDeadLetters() // two fail again, of events from before the watermark
-	h.PublishStates(projectortest.Call(system, uuid.New()))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.Call(system, uuid.New()))
 	h.acceptCalls()
 	h.RetryDeadLetters()
 	h.PublishRaw(events.Subject(system, events.EntityCall), nats.Header{events.RetryHeader: {"1/2"}}, "{}") // names no dead letter

@@ -16,7 +16,6 @@ import (
 // rebuild replaces it, and then a projector continues.
 func TestRun_ReplacesOtherDefinition(t *testing.T) {
 	schematest.NeedOneServer(t, "it changes tables")
-	t.Parallel()
 	history := sampleEvents(51, 60)
 	half := len(history) / 2
 	h := newStoppedHarness(t, history[:half])

@@ -91,7 +91,6 @@ func (h *harness) requireWithoutNotices(when string, result rebuild.Result, want
 }
 
 func TestOperations_AnnounceNothingTwice(t *testing.T) {
-	t.Parallel()
 	h, history := newAnnouncedHarness(t)
 	// Messages that make no notices, so that the positions are above the floors.
 	h.PublishStates(projectortest.PhoneSystem(uuid.New()))
@@ -118,7 +117,6 @@ func TestOperations_AnnounceNothingTwice(t *testing.T) {
 
 // A projection that is created again has the floors of the notices, which no switch has raised.
 func TestRecreateProjection_AnnouncesNothingTwice(t *testing.T) {
-	t.Parallel()
 	h, _ := newAnnouncedHarness(t)
 	want := h.notices()
 	if err := schema.RecreateProjection(t.Context(), h.Database.URL()); err != nil {
@@ -132,7 +130,6 @@ func TestRecreateProjection_AnnouncesNothingTwice(t *testing.T) {
 
 // Calls that end while generations are built and switched are applied and announced once.
 func TestRun_AnnouncesEventsMeanwhileOnce(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.register()
 	h.StartProjector()
@@ -152,7 +149,6 @@ func TestRun_AnnouncesEventsMeanwhileOnce(t *testing.T) {
 
 // What only a rebuild has folded is not announced. It says of how many partitions, if there is an endpoint.
 func TestRun_CountsPartitionsWithoutNoticesOfReplacedStream(t *testing.T) {
-	t.Parallel()
 	h, history := newAnnouncedHarness(t)
 	want := h.notices()
 	h.ReplaceStream()
@@ -175,7 +171,6 @@ func TestRun_CountsPartitionsWithoutNoticesOfReplacedStream(t *testing.T) {
 
 // Of a partition that no projector has claimed, messages above the floor were not announced.
 func TestRun_CountsUnclaimedPartitions(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.register()
 	h.publishCalls(3)
@@ -197,7 +192,6 @@ func TestRun_AnnouncesNewMessagesAfterLostOnes(t *testing.T) {
 		grown int // calls of each partition since the loss
 	}{{"noticed at once", 0}, {"noticed after it has grown", 20}} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
 			h, _ := newAnnouncedHarness(t)
 			h.loseMessages("projection")
 			h.Exec(`

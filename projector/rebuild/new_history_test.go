@@ -58,7 +58,6 @@ func (w *walk) step(ctx context.Context) error {
 // While the projection of one stream is served and moves on, a rebuild takes another stream, with other partitions,
 // for the next generation. A client that walks by updatedAt reads every row once more.
 func TestRun_NewHistory(t *testing.T) {
-	t.Parallel()
 	history := sampleEvents(71, 60)
 	h, stopProjector := newAppliedHarness(t, history)
 	var walks []*walk
@@ -115,8 +114,7 @@ func TestRun_NewHistory(t *testing.T) {
 	if h.Stream, err = other.Stream(t.Context(), events.StreamName); err != nil {
 		t.Fatal(err)
 	}
-	h.PublishStates(projectortest.Call(busy, uuid.New()))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.Call(busy, uuid.New()))
 	h.waitForWatermarks()
 	stopWalking()
 	missed := 0
@@ -140,7 +138,6 @@ func TestRun_NewHistory(t *testing.T) {
 // An abandoned rebuild from another stream lets the watermarks move again. The previous generation can be dropped
 // before, and they stay.
 func TestDrop_ReleasesWatermarks(t *testing.T) {
-	t.Parallel()
 	h, _ := newAppliedHarness(t, sampleEvents(72, 20))
 	if _, err := rebuild.Run(t.Context(), h.config(), true); err != nil {
 		t.Fatal(err)
@@ -161,8 +158,7 @@ func TestDrop_ReleasesWatermarks(t *testing.T) {
 	if _, err := rebuild.Drop(t.Context(), h.config(), rebuild.Previous); err != nil {
 		t.Fatal(err)
 	}
-	h.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.Call(uuid.New(), uuid.New()))
 	h.requireCount("watermarks above the highest one", 0, "select count(*) from projection.position where watermark > $1", highest)
 	if _, err := rebuild.Drop(t.Context(), h.config(), rebuild.Unfinished); err != nil {
 		t.Fatal(err)

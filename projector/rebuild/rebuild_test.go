@@ -11,7 +11,6 @@ import (
 )
 
 func TestRun_GivesSameRowsAndProjectorContinues(t *testing.T) {
-	t.Parallel()
 	history := sampleEvents(7, 300)
 	half := len(history) / 2
 	h, _ := newAppliedHarness(t, history[:half])
@@ -28,7 +27,6 @@ func TestRun_GivesSameRowsAndProjectorContinues(t *testing.T) {
 }
 
 func TestRun_OtherOperationsAreRefusedMeanwhile(t *testing.T) {
-	t.Parallel()
 	h := newStoppedHarness(t, sampleEvents(11, 20))
 	busy := func(err error) bool { return errors.Is(err, rebuild.ErrBusy) }
 	h.rebuild(onStep(rebuild.StepPlan, func() {
@@ -46,7 +44,6 @@ func TestRun_UnclaimedPartitions(t *testing.T) {
 	history := sampleEvents(13, 80)
 	for name, published := range map[string]int{"empty": 0, "with messages": len(history) / 2} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			h := newHarness(t)
 			if published > 0 {
 				h.Publish(history[:published]...)
@@ -69,7 +66,6 @@ func TestRun_UnclaimedPartitions(t *testing.T) {
 // A projector that claims a partition while it is built is behind the new generation at the switch. It must count
 // no message twice.
 func TestRun_PartitionsClaimedMeanwhile(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.Publish(sampleEvents(13, 100)...)
 	h.publishPoison()

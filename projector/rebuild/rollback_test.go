@@ -12,7 +12,6 @@ import (
 )
 
 func TestRollback_BackAndForth(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	stop := h.StartProjector()
 	history := sampleEvents(23, 240)
@@ -26,13 +25,11 @@ func TestRollback_BackAndForth(t *testing.T) {
 	h.Exec(refuseCalls)
 	h.Publish(history[third : 2*third]...)
 	h.publishPoison()
-	h.PublishStates(projectortest.PhoneSystem(system), refusedCall(system))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.PhoneSystem(system), refusedCall(system))
 	deadLetters := h.QueryInt("select count(*) from control.dead_letter")
 	h.acceptCalls()
 	h.RetryDeadLetters()
-	h.PublishStates(projectortest.Call(system, uuid.New()))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.Call(system, uuid.New()))
 	want := h.Database.Projection(t)
 	result := h.rollback()
 	if result.Generation != first.Replaced || result.Replaced != first.Generation || !result.PreviousKept {
@@ -50,8 +47,7 @@ func TestRollback_BackAndForth(t *testing.T) {
 		t.Errorf("generation = %d, want %d", got, first.Generation)
 	}
 	h.RequireEqualTables("rolled forward", want)
-	h.PublishStates(projectortest.PhoneSystem(uuid.New()))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.PhoneSystem(uuid.New()))
 	stop()
 	h.requireVerified("rolled forward")
 	h.RequireReplayEquals(h.Database.Projection(t))
@@ -60,16 +56,13 @@ func TestRollback_BackAndForth(t *testing.T) {
 // An open dead letter stays one after a rebuild and after a rollback, although the other generation would accept it: its rows
 // would appear behind published watermarks.
 func TestRollback_KeepsOpenDeadLetter(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.StartProjector()
 	system := uuid.New()
-	h.PublishStates(projectortest.PhoneSystem(system))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.PhoneSystem(system))
 	refuse := func() {
 		h.Exec(refuseCalls)
-		h.PublishStates(refusedCall(system))
-		h.WaitUntilCaughtUp()
+		h.Apply(refusedCall(system))
 	}
 	refuse()
 	h.requireRebuilt()
@@ -90,7 +83,6 @@ func TestRollback_KeepsOpenDeadLetter(t *testing.T) {
 }
 
 func TestRollback_Refused(t *testing.T) {
-	t.Parallel()
 	h := newStoppedHarness(t, sampleEvents(23, 20))
 	noPrevious := func(err error) bool { return errors.Is(err, rebuild.ErrNoPrevious) }
 	h.requireErrors(uuid.Nil, noPrevious, "rollback")
@@ -107,7 +99,6 @@ func TestRollback_Refused(t *testing.T) {
 }
 
 func TestDrop_Previous(t *testing.T) {
-	t.Parallel()
 	h := newStoppedHarness(t, sampleEvents(23, 20))
 	h.requireDropped(rebuild.Previous)
 	h.rebuild()

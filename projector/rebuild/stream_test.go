@@ -37,7 +37,6 @@ func TestRun_StreamLostMessages(t *testing.T) {
 		grown int // messages since the loss
 	}{{"noticed at once", 0}, {"noticed after it has grown", 80}} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
 			h := newStoppedHarness(t, sampleEvents(5, 60))
 			h.loseMessages("projection")
 			system := uuid.New()
@@ -74,7 +73,6 @@ func TestRun_DoesNotResumeAfterLoss(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			h := newStoppedHarness(t, sampleEvents(41, 60))
 			h.interruptRebuild(rebuild.StepIndex, 1)
 			change(h)
@@ -92,7 +90,6 @@ func TestRun_DoesNotResumeAfterLoss(t *testing.T) {
 // A generation whose stream loses messages does not follow to positions above its end, does not go live, and is not
 // resumed.
 func TestRun_StreamLosesMessagesMeanwhile(t *testing.T) {
-	t.Parallel()
 	h := newStoppedHarness(t, sampleEvents(45, 20))
 	config := h.config()
 	onStep(rebuild.StepIndex, func() { h.loseMessages("projection") })(&config)
@@ -118,13 +115,11 @@ func TestRun_StreamLosesMessagesMeanwhile(t *testing.T) {
 // A dead letter whose retry may be among the messages that the stream has lost is open again. If the stream has the
 // retry, another one is stale.
 func TestRun_ReopensDeadLettersAfterLostMessages(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.Exec(refuseCalls)
 	stop := h.StartProjector()
 	system := uuid.New()
-	h.PublishStates(projectortest.PhoneSystem(system), refusedCall(system), projectortest.Call(system, uuid.New()))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.PhoneSystem(system), refusedCall(system), projectortest.Call(system, uuid.New()))
 	h.acceptCalls()
 	h.RetryDeadLetters()
 	stop()
@@ -137,8 +132,7 @@ func TestRun_ReopensDeadLettersAfterLostMessages(t *testing.T) {
 	h.RetryDeadLetters()
 	h.requireCount("stale retries", 1, "select count(*) from control.dead_letter where state = 'stale'")
 	h.Exec(refuseCalls + " not valid")
-	h.PublishStates(refusedCall(system))
-	h.WaitUntilCaughtUp()
+	h.Apply(refusedCall(system))
 	h.acceptCalls()
 	h.RetryDeadLetters()
 	h.requireCalls(3)
@@ -152,7 +146,6 @@ func TestRun_ReopensDeadLettersAfterLostMessages(t *testing.T) {
 // A message is identified by its sequence and its time: decisions about lost messages do not apply to messages with
 // the same sequences.
 func TestRun_IgnoresDeadLettersOfLostMessages(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	system := uuid.New()
 	h.PublishStates(projectortest.Call(system, uuid.New()), projectortest.Call(system, uuid.New()), projectortest.Call(system, uuid.New()))
@@ -193,7 +186,6 @@ func (h *harness) insertLostDeadLetter(sequence uint64, resolution string) {
 // that lags must not answer. What was built from lost messages, or from another stream, is not compared, and neither
 // replaced in parts nor served again.
 func TestOperations_RefuseStream(t *testing.T) {
-	t.Parallel()
 	history := sampleEvents(46, 10)
 	h, stop := newAppliedHarness(t, history)
 	h.rebuild()
@@ -227,7 +219,6 @@ func TestOperations_RefuseStream(t *testing.T) {
 }
 
 func TestOperations_RefusePurgedStream(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.ReplaceStream(func(c *jetstream.StreamConfig) { c.DenyPurge = false })
 	h.StartProjector()
@@ -244,7 +235,6 @@ func TestOperations_RefusePurgedStream(t *testing.T) {
 // A stream that was deleted and created again is another one, here with more partitions. A rebuild accepts it, and a
 // projector continues. There is no rollback after it.
 func TestRun_ReplacedStream(t *testing.T) {
-	t.Parallel()
 	h := newStoppedHarness(t, sampleEvents(17, 50))
 	const partitions = "select partitions::bigint from projection.generation"
 	h.requireCount("partitions", int64(h.Partitions), partitions)

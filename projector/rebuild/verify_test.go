@@ -10,7 +10,6 @@ import (
 
 // A verification compares up to the position, whether or not a projector advances it.
 func TestVerify_ProjectorIsBehindOrStopped(t *testing.T) {
-	t.Parallel()
 	history := sampleEvents(11, 200)
 	h := newStoppedHarness(t, history[:len(history)/2])
 	h.Publish(history[len(history)/2:]...)
@@ -23,7 +22,6 @@ func TestVerify_ProjectorIsBehindOrStopped(t *testing.T) {
 
 // An operator may verify, all of it and one phone system, and leaves nothing behind.
 func TestVerify_Operator(t *testing.T) {
-	t.Parallel()
 	history := sampleEvents(11, 50)
 	h := newStoppedHarness(t, history)
 	config := h.config()
