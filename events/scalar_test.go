@@ -55,7 +55,9 @@ func TestParseOwnerRow(t *testing.T) {
 	if owner, ok := ParseOwnerRow("call/" + id); !ok || owner.Key() != "call/"+id {
 		t.Errorf("owner row = %v, %t, want call/%s", owner, ok, id)
 	}
-	for _, other := range []string{"", "call", "call/", "call/" + strings.ToUpper(id), "call/{" + id + "}", "call/" + id[1:] + "x"} {
+	for _, other := range []string{
+		"", "call", "call/", "call/" + strings.ToUpper(id), "call/{" + id + "}", "call/" + id[1:] + "x",
+	} {
 		if owner, ok := ParseOwnerRow(other); ok {
 			t.Errorf("%q: owner row = %v, want none", other, owner)
 		}

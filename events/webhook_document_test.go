@@ -198,7 +198,8 @@ func TestWebhookAsyncAPI(t *testing.T) {
 // Both documents contain the schemas of the bodies, and the same headers, whose examples are those of the first
 // test vector.
 func TestWebhookDocuments_Agree(t *testing.T) {
-	schema, open, async := document(t, "schemas/webhook.schema.json"), document(t, "webhooks.openapi.json"), document(t, "webhooks.asyncapi.yaml")
+	schema := document(t, "schemas/webhook.schema.json")
+	open, async := document(t, "webhooks.openapi.json"), document(t, "webhooks.asyncapi.yaml")
 	want := normalized(t, at(schema, "$defs"), "#/$defs/")
 	for name, doc := range map[string]any{"OpenAPI": open, "AsyncAPI": async} {
 		if got := normalized(t, at(doc, "components schemas"), "#/components/schemas/"); !reflect.DeepEqual(got, want) {

@@ -74,26 +74,7 @@ func TestProjector_WithoutAJournal(t *testing.T) {
 	if _, err := h.JetStream.CreateStream(t.Context(), events.KeyStreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}
-	key, now := h.insertKey(), time.Now()
-	if err := events.PublishKeyEnd(t.Context(), h.JetStream, events.KeyEnd{ID: key, RevokedAt: &now}); err != nil {
-		t.Fatal(err)
-	}
-	eventstest.Eventually(t, "the key is revoked", func() bool { return h.revokedAt(key) != nil })
 	waitForSum(t, registry, readable, 1)
-}
-
-// A projector that goes on reads the whole journal again when its session has ended, as after a failover.
-func TestProjector_ReadsTheJournalAgainAfterALostSession(t *testing.T) {
-	h := newHarness(t)
-	key, now := h.insertKey(), time.Now()
-	if err := events.PublishKeyEnd(t.Context(), h.JetStream, events.KeyEnd{ID: key, RevokedAt: &now}); err != nil {
-		t.Fatal(err)
-	}
-	h.StartProjector()
-	eventstest.Eventually(t, "the key is revoked", func() bool { return h.revokedAt(key) != nil })
-	h.Exec("update access.key set revoked_at = null")
-	h.Exec("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and usename = 'callboard_projector'")
-	eventstest.Eventually(t, "the key is revoked again", func() bool { return h.revokedAt(key) != nil })
 }
 
 // What a projector decides is on the disk when it is committed, whatever the default of the database is. What

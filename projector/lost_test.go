@@ -16,7 +16,8 @@ import (
 func TestProjector_StopsWhenTheStreamLostItsEnd(t *testing.T) {
 	h := newHarness(t)
 	log, proxy := new(eventstest.LogBuffer), eventstest.NewProxy(t, h.Server.URL())
-	h.StartProjector(projectortest.LogTo(log), func(c *projector.Config) { c.JetStream = eventstest.JetStream(t, "nats://"+proxy.Addr()) })
+	throughProxy := func(c *projector.Config) { c.JetStream = eventstest.JetStream(t, "nats://"+proxy.Addr()) }
+	h.StartProjector(projectortest.LogTo(log), throughProxy)
 	busy, idle := h.NewSystemIn(0), h.NewSystemIn(1)
 	h.Apply(projectortest.PhoneSystem(busy), projectortest.PhoneSystem(idle))
 	restore := h.Server.Backup()

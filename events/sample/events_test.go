@@ -130,7 +130,7 @@ func (c *checker) checkTranscript(subject string, s *events.Transcript) {
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	c := newChecker(t)
-	for e := range New(Config{Seed: 8, Systems: 8, Calls: 20_000}).Events() {
+	for e := range New(Config{Seed: 8, Systems: 8, Calls: 12_000}).Events() {
 		c.check(e)
 	}
 	for subject, owner := range c.facets {

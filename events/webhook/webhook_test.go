@@ -56,7 +56,8 @@ func TestParseKinds(t *testing.T) {
 func request() (webhook.Secret, http.Header, []byte) {
 	secret := webhook.NewSecret()
 	event := webhook.Event{
-		Type: webhook.CallEnded, Timestamp: stored().In(time.FixedZone("", 3600)), Data: webhook.Data{PhoneSystemID: system(), CallSid: "CA1"},
+		Type: webhook.CallEnded, Timestamp: stored().In(time.FixedZone("", 3600)),
+		Data: webhook.Data{PhoneSystemID: system(), CallSid: "CA1"},
 	}
 	body := event.Body()
 	return secret, webhook.Sign([]webhook.Secret{secret}, "evt_a", stored(), body), body

@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -51,7 +52,9 @@ func (h *harness) createStream() {
 func (h *harness) awaitStream() {
 	h.Helper()
 	h.eventually("the stream", func() bool {
-		_, err := h.auditStream.Info(h.Context())
+		ctx, cancel := context.WithTimeout(h.Context(), time.Second) // a request can be lost with the connection, too
+		defer cancel()
+		_, err := h.auditStream.Info(ctx)
 		return err == nil
 	})
 }
@@ -59,8 +62,7 @@ func (h *harness) awaitStream() {
 // start runs a writer until the test ends or stop is called; stop returns once the writer has ended.
 func (h *harness) start(change ...func(*writer.Config)) (stop func()) {
 	h.Helper()
-	connections, disconnect := projectortest.Connect(h, h.Server.URL(), h.Database.RoleURL("callboard_projector"))
-	h.Cleanup(disconnect) // runs after the writer's end, which is registered later
+	connections, _ := projectortest.Connect(h, h.Server.URL(), h.Database.RoleURL("callboard_projector"))
 	config := writer.Config{
 		JetStream: connections.JetStream, Database: connections.Database, Log: zerolog.New(&h.log), Metrics: prometheus.NewRegistry(),
 	}
@@ -94,7 +96,8 @@ func (h *harness) waitUntilStored() {
 	h.Helper()
 	h.eventually("every message stored", func() bool {
 		info, err := h.auditStream.Info(h.Context())
-		return err == nil && h.QueryInt("select coalesce(max(sequence), 0) from control.audit_position") == int64(info.State.LastSeq)
+		position := h.QueryInt("select coalesce(max(sequence), 0) from control.audit_position")
+		return err == nil && position == int64(info.State.LastSeq)
 	})
 }
 

@@ -172,8 +172,8 @@ func TestConsole_Headers(t *testing.T) {
 	h := newHarness(t)
 	for _, path := range []string{"/", "/status.json"} {
 		header := h.get(path).header
-		if policy := header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") ||
-			strings.Contains(policy, "unsafe") {
+		policy := header.Get("Content-Security-Policy")
+		if !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") || strings.Contains(policy, "unsafe") {
 			t.Errorf("%s: policy = %q, want only hashes", path, policy)
 		}
 		for name, want := range map[string]string{

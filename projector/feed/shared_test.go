@@ -187,8 +187,9 @@ func TestShared_DeliversEveryPartitionByOneConsumer(t *testing.T) {
 	if len(list) != 1 || len(list[0].FilterSubjects) > 0 {
 		t.Fatalf("consumers = %+v, want one without a filter", list)
 	}
-	if c := list[0]; c.Durable != "" || c.AckPolicy != jetstream.AckNonePolicy || !c.MemoryStorage || c.InactiveThreshold < 5*time.Minute {
-		t.Errorf("consumer = %+v, want no durable one, without acknowledgements, in memory, that expires after 5 minutes or more", c)
+	c := list[0]
+	if c.Durable != "" || c.AckPolicy != jetstream.AckNonePolicy || !c.MemoryStorage || c.InactiveThreshold < 5*time.Minute {
+		t.Errorf("consumer = %+v, want one in memory without acknowledgements, which expires after 5 minutes or more", c)
 	}
 }
 
@@ -425,30 +426,31 @@ func TestShared_CountedBytesStayWithinTheBudget(t *testing.T) {
 			e.publish(p, make([]byte, size))
 		}
 	}
-	most := int64(0)
-	observe := func() int64 {
+	within := func() bool {
 		used := e.feed.Used()
-		most = max(most, used)
-		return used
+		if used > budget {
+			t.Fatalf("bytes in memory = %d, want at most %d", used, budget)
+		}
+		return used > budget-2*size
 	}
 	members := make([]*feed.Member, partitions)
 	for p := range members {
 		members[p] = e.join(p, 0)
 	}
-	eventstest.Eventually(t, "a full feed", func() bool { return observe() > budget-2*size })
+	eventstest.Eventually(t, "a full feed", within)
 	errs := make(chan error, partitions)
 	for p, m := range members {
 		want := e.stored(p)
 		go func() { errs <- receive(m, want) }()
 	}
-	eventstest.Eventually(t, "all messages received", func() bool { observe(); return len(errs) == partitions })
+	eventstest.Eventually(t, "all messages received", func() bool {
+		within()
+		return len(errs) == partitions
+	})
 	for range partitions {
 		if err := <-errs; err != nil {
 			t.Error(err)
 		}
-	}
-	if most > budget {
-		t.Errorf("bytes in memory = %d, want at most %d", most, budget)
 	}
 	if used := e.feed.Used(); used != 0 {
 		t.Errorf("bytes in memory at the end = %d, want 0", used)
@@ -460,7 +462,8 @@ func TestShared_AMessageAboveTheBudgetIsAlone(t *testing.T) {
 	const size = 17 << 20
 	e := newSharedEnv(t, 2, 1000, eventstest.MaxPayload(size))
 	zero, one := e.join(0, 0), e.join(1, 0)
-	small, large, after := e.publish(0, make([]byte, 500)), e.publish(1, make([]byte, size)), e.publish(0, make([]byte, 500))
+	small, large := e.publish(0, make([]byte, 500)), e.publish(1, make([]byte, size))
+	after := e.publish(0, make([]byte, 500))
 	if err := errors.Join(receive(zero, []uint64{small}), receive(one, []uint64{large}), receive(zero, []uint64{after})); err != nil {
 		t.Error(err)
 	}

@@ -36,18 +36,25 @@ func TestRun_FencesProjectorThatHasReadRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := projectortest.Call(system, uuid.New())
+	released := make(chan struct{})
 	result := h.rebuild(onStep(rebuild.StepSwitch, func() {
 		if _, err := lock.Exec(t.Context(), "lock table projection.call_log in access exclusive mode"); err != nil {
 			t.Error(err)
 		}
 		h.PublishStates(late)
 		eventstest.Eventually(t, "the projector waits for its rows", func() bool { return h.waitsForLock("relname = 'call_log'") })
-	}), onStep(rebuild.StepDrop, func() {
-		if err := lock.Rollback(t.Context()); err != nil {
-			t.Error(err)
-		}
-		eventstest.Eventually(t, "the projector is fenced", func() bool { return log.Contains(store.ErrFenced.Error()) })
+		go func() {
+			defer close(released)
+			eventstest.Eventually(t, "the switch", func() bool {
+				return h.QueryInt("select id from control.generation where state = 'live'") != 1
+			})
+			if err := lock.Rollback(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
 	}))
+	<-released
+	eventstest.Eventually(t, "the projector is fenced", func() bool { return log.Contains(store.ErrFenced.Error()) })
 	h.WaitUntilCaughtUp()
 	stop()
 	if result.Replaced != 1 {

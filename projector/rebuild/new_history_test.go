@@ -64,30 +64,19 @@ func TestRun_NewHistory(t *testing.T) {
 	for _, system := range systemsOf(history) {
 		walks = append(walks, &walk{pool: h.Pool, system: system, seen: make(map[uuid.UUID]time.Time)})
 	}
-	stopWalking := h.Run(func(ctx context.Context) error {
-		tick := time.NewTicker(50 * time.Millisecond)
-		defer tick.Stop()
-		for ; ctx.Err() == nil; <-tick.C {
-			for _, w := range walks {
-				if err := w.step(ctx); err != nil && ctx.Err() == nil {
-					return err
-				}
+	step := func() {
+		for _, w := range walks {
+			if err := w.step(t.Context()); err != nil {
+				t.Error(err)
 			}
 		}
-		return nil
-	})
+	}
 	busy := systemsOf(history)[0]
-	stopPublishing := h.Run(func(ctx context.Context) error {
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for ; ctx.Err() == nil; <-tick.C {
-			call := events.Changed(projectortest.Call(busy, uuid.New()))
-			if err := h.Publisher.Publish(context.WithoutCancel(ctx), call); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	goOn := func() {
+		h.Apply(projectortest.Call(busy, uuid.New()))
+		step()
+	}
+	goOn()
 	other := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	eventstest.CreateStream(t, other, h.Partitions+1)
 	publisher := events.NewPublisher(other, "test")
@@ -98,14 +87,15 @@ func TestRun_NewHistory(t *testing.T) {
 	var frozen time.Time
 	freeze := onStep(rebuild.StepLoad, func() {
 		frozen = projectortest.QueryOne[time.Time](h.Harness, "select max(watermark) from projection.position")
-		h.WaitUntilCaughtUp()
+		goOn()
 	})
-	result := h.rebuild(freeze, func(c *rebuild.Config) { c.JetStream = other })
+	fromOther := func(c *rebuild.Config) { c.JetStream = other }
+	result := h.rebuild(fromOther, freeze, onStep(rebuild.StepIndex, goOn), onStep(rebuild.StepSwitch, goOn))
 	if !result.NewHistory {
 		t.Error("the rebuild does not report a new history")
 	}
-	stopPublishing()
 	stopProjector()
+	step()
 	h.requireCount("rows before the highest watermark", 0, "select count(*) from projection.call_log where updated_at < $1", frozen)
 	h.requireCount("watermarks before the highest one", 0, "select count(*) from projection.position where watermark < $1", frozen)
 	h.JetStream, h.Publisher, h.Partitions = other, publisher, h.Partitions+1
@@ -114,14 +104,11 @@ func TestRun_NewHistory(t *testing.T) {
 	if h.Stream, err = other.Stream(t.Context(), events.StreamName); err != nil {
 		t.Fatal(err)
 	}
-	h.Apply(projectortest.Call(busy, uuid.New()))
+	goOn()
 	h.waitForWatermarks()
-	stopWalking()
+	step()
 	missed := 0
 	for _, w := range walks {
-		if err := w.step(t.Context()); err != nil {
-			t.Fatal(err)
-		}
 		for id, at := range h.calls(w.system) {
 			if !w.seen[id].Equal(at) {
 				missed++

@@ -53,8 +53,8 @@ func TestRollback_BackAndForth(t *testing.T) {
 	h.RequireReplayEquals(h.Database.Projection(t))
 }
 
-// An open dead letter stays one after a rebuild and after a rollback, although the other generation would accept it: its rows
-// would appear behind published watermarks.
+// An open dead letter stays one after a rebuild and after a rollback, although the other generation would accept it:
+// its rows would appear behind published watermarks.
 func TestRollback_KeepsOpenDeadLetter(t *testing.T) {
 	h := newHarness(t)
 	h.StartProjector()

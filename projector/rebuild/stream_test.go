@@ -208,7 +208,10 @@ func TestOperations_RefuseStream(t *testing.T) {
 		{"direct reads", func() { h.SetAllowDirect(true) }, func() { h.SetAllowDirect(false) }, "allow_direct", all},
 		{"lost", func() { h.loseMessages("projection") }, nothing, lostMessages, []string{"verify", "repair"}},
 		{"lost by the live one", nothing, restore, "live generation: ", []string{"rollback"}},
-		{"lost by the previous one", func() { h.loseMessages("generation_1") }, nothing, "generation 1: ", []string{"rollback"}},
+		{
+			"lost by the previous one", func() { h.loseMessages("generation_1") }, nothing,
+			"generation 1: ", []string{"rollback"},
+		},
 		{"replaced", func() { h.ReplaceStream() }, nothing, lostMessages, []string{"verify", "repair", "rollback"}},
 	} {
 		c.change()
@@ -261,6 +264,7 @@ func (h *harness) requireProjectorStops(reason string) {
 	h.Helper()
 	log := new(eventstest.LogBuffer)
 	stop := h.StartProjector(projectortest.LogTo(log))
-	eventstest.Eventually(h.TB, "every partition stopped: "+reason, func() bool { return log.Count(reason) >= h.Partitions })
+	stopped := func() bool { return log.Count(reason) >= h.Partitions }
+	eventstest.Eventually(h.TB, "every partition stopped: "+reason, stopped)
 	stop()
 }

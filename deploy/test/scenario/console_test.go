@@ -32,8 +32,9 @@ func serveConsole(t *testing.T) (h *projectortest.Harness, stop func(), url stri
 	stop = h.StartProjector()
 	h.PublishStates(projectortest.PhoneSystem(h.NewSystemIn(0)))
 	h.WaitUntilCaughtUp()
+	pool := h.Database.RolePool(h, "callboard_projector")
 	c := console.New(console.Config{Interval: 50 * time.Millisecond, Source: status.Source{
-		JetStream: h.JetStream, Stream: events.StreamName, Pool: h.Database.RolePool(h, "callboard_projector"), Definition: schema.Definition(),
+		JetStream: h.JetStream, Stream: events.StreamName, Pool: pool, Definition: schema.Definition(),
 	}})
 	h.Run(c.Run)
 	mux := http.NewServeMux()
@@ -83,14 +84,17 @@ func TestConsole_InBrowser(t *testing.T) {
 	h.Exec("update control.dead_letter set reason = $1, subject = 'phones.3.<b>x</b>.call'", hostile)
 	eventstest.Eventually(t, "the page shows the problems", shows("No projector owns a partition"))
 	look("problems")
-	for _, want := range []string{"phones.3.<b>x</b>.call", "<script>document.title='x'</script>", `\u202egnp.exe`, "callboard rebuild --abandon"} {
+	for _, want := range []string{
+		"phones.3.<b>x</b>.call", "<script>document.title='x'</script>", `\u202egnp.exe`, "callboard rebuild --abandon",
+	} {
 		if !shows(want)() {
 			t.Errorf("the page does not show %s", want)
 		}
 	}
 	const elements = "document.querySelectorAll('#dead-letters :is(script, img, b, i, a, iframe, style)').length"
-	if n := browser.Evaluate[int](p, elements); n != 0 || browser.Evaluate[string](p, "document.title") != "callboard console" {
-		t.Errorf("elements of publishers = %d, want 0, and the title of the page", n)
+	title := browser.Evaluate[string](p, "document.title")
+	if n := browser.Evaluate[int](p, elements); n != 0 || title != "callboard console" {
+		t.Errorf("elements of publishers = %d, title = %q, want 0 and callboard console", n, title)
 	}
 
 	p.Do(chromedp.Navigate(url))
@@ -118,7 +122,8 @@ func TestConsole_WithoutScript(t *testing.T) {
 		p.Do(chromedp.Navigate(url))
 		return browser.Evaluate[bool](p, "!!document.querySelector('#lag .line')")
 	})
-	if text := browser.Evaluate[string](p, "document.body.innerText"); !strings.Contains(text, "Reload the page to refresh it.") {
+	text := browser.Evaluate[string](p, "document.body.innerText")
+	if !strings.Contains(text, "Reload the page to refresh it.") {
 		t.Errorf("text = %.1000s, want it to say how to refresh", text)
 	}
 	const buttons = "[...document.querySelectorAll('button')].filter(b => b.checkVisibility()).length"
