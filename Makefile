@@ -102,6 +102,7 @@ fuzz: ## Fuzz the decoder, its scanner, the encoder of turns, the service and th
 soak: ## Test clusters, kill senders, then inject 500 faults (kills, freezes, cuts) for an hour or more
 	CALLBOARD_TEST_LONG=1 go -C deploy/test test -timeout 2h ./fault -v -run 'TestReplicas_TwoPrimaries|TestReplicas_LeaderIsolated|TestWebhooks_SendersKilled'
 	CALLBOARD_TEST_LONG=1 go test ./readapi/audio -v -run 'TestBucket$$'
+	CALLBOARD_TEST_LONG=1 go test ./projector -v -run Stall
 	go -C deploy/test test ./fault -run TestSoak -soak 500 -timeout 4h -v
 
 .PHONY: hostile

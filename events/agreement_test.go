@@ -2,73 +2,44 @@ package events_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
 	"callboard/events"
-	"callboard/events/sample"
 )
 
+// Fixtures in both modes, any event, and changes of them at random.
 func TestDecode_AgreesWithJsontext(t *testing.T) {
-	const mutants = 20 // of each message
-	mutate := newMutator(1)
+	names := fixtureNames(t)
 	var d events.Decoder
 	accepted, refused := 0, 0
-	for _, m := range messages(t) {
-		checkAgreement(t, &d, m)
-		for range mutants {
-			mutant := m
-			mutant.Data = mutate.mutant(m.Data)
-			if checkAgreement(t, &d, mutant) {
-				accepted++
-			} else {
-				refused++
-			}
-		}
-	}
-	if accepted < 500 || refused < 1000 {
-		t.Errorf("mutants = %d accepted, %d refused, want many of both", accepted, refused)
-	}
-}
-
-func TestDecode_AgreesWithJsontextOnAnyEvent(t *testing.T) {
-	var d events.Decoder
 	rapid.Check(t, func(rt *rapid.T) {
-		m, err := events.Encode(anyEvent().Draw(rt, "event"))
+		name := rapid.SampledFrom(names).Draw(rt, "fixture")
+		encoded, err := events.Encode(anyEvent().Draw(rt, "event"))
 		if err != nil {
 			rt.Fatal(err)
 		}
-		checkAgreement(rt, &d, m)
-		mutate := newMutator(rapid.Uint64().Draw(rt, "seed"))
-		for range 20 {
-			mutant := m
-			mutant.Data = mutate.mutant(m.Data)
-			checkAgreement(rt, &d, mutant)
+		for _, m := range []events.Message{fixture(t, name), structured(t, name), encoded} {
+			checkAgreement(rt, &d, m)
+			for range 5 {
+				mutant := m
+				mutant.Data = mutated(rt, m.Data)
+				if checkAgreement(rt, &d, mutant) {
+					accepted++
+				} else {
+					refused++
+				}
+			}
 		}
 	})
-}
-
-// messages returns all fixtures in both modes, and the events of a small company.
-func messages(tb testing.TB) (all []events.Message) {
-	tb.Helper()
-	for _, name := range fixtureNames(tb) {
-		all = append(all, fixture(tb, name), structured(tb, name))
+	if accepted < 20 || refused < 500 {
+		t.Errorf("mutants = %d accepted, %d refused, want many of both", accepted, refused)
 	}
-	for e := range sample.New(sample.Config{Systems: 1, Calls: 20}).Events() {
-		m, err := events.Encode(e)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		all = append(all, m)
-	}
-	return all
 }
 
 // checkAgreement decodes a message with the decoder and with jsontext, and reports whether it was accepted.
@@ -85,56 +56,26 @@ func checkAgreement(t rapid.TB, d *events.Decoder, m events.Message) bool {
 	return err == nil
 }
 
-// mutator changes JSON at random.
-type mutator struct {
-	*rand.Rand
-	scalars *regexp.Regexp // strings, numbers and literals
-	pieces  []string       // of JSON, valid and not
-}
-
-func newMutator(seed uint64) mutator {
-	return mutator{rand.New(rand.NewPCG(seed, 0)), regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[-+.0-9eE]+|true|false|null`), pieces()}
-}
-
-// mutant returns data with one to three changes.
-func (m mutator) mutant(data []byte) []byte {
-	data = slices.Clone(data)
-	for range 1 + m.IntN(3) {
-		from := m.IntN(len(data) + 1)
-		to := min(from+m.IntN(4), len(data))
-		switch m.IntN(5) {
-		case 0: // bytes are lost
-			data = slices.Delete(data, from, to)
-		case 1: // bytes are replaced
-			data = slices.Replace(data, from, to, m.piece()...)
-		case 2: // bytes are repeated
-			data = slices.Insert(data, from, slices.Clone(data[from:min(from+m.IntN(100), len(data))])...)
-		case 3: // a value or a name is replaced
-			data = m.replaceScalar(data, func([]byte) []byte { return m.piece() })
-		case 4: // a value or a name is escaped
-			data = m.replaceScalar(data, escapeFirst)
+// mutated draws one to three changes of JSON: short spans, values or names are replaced or repeated.
+func mutated(t *rapid.T, data []byte) []byte {
+	for range rapid.IntRange(1, 3).Draw(t, "changes") {
+		from := rapid.IntRange(0, len(data)).Draw(t, "from")
+		to := min(from+rapid.IntRange(0, 3).Draw(t, "bytes"), len(data))
+		scalars := regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[-+.0-9eE]+|true|false|null`).FindAllIndex(data, -1)
+		if len(scalars) > 0 && rapid.Bool().Draw(t, "a scalar") {
+			scalar := rapid.SampledFrom(scalars).Draw(t, "which")
+			from, to = scalar[0], scalar[1]
 		}
+		piece := []byte(rapid.SampledFrom(pieces()).Draw(t, "piece"))
+		if old := data[from:to]; len(old) > 2 && old[0] == '"' && old[1] != '\\' && rapid.Bool().Draw(t, "escaped") {
+			piece = fmt.Appendf(nil, `"\u%04x%s`, old[1], old[2:])
+		}
+		if rapid.Bool().Draw(t, "repeated") {
+			piece = append(slices.Clone(data[from:to]), data[from:min(from+len(piece), len(data))]...)
+		}
+		data = slices.Concat(data[:from], piece, data[to:])
 	}
 	return data
-}
-
-func (m mutator) piece() []byte { return []byte(m.pieces[m.IntN(len(m.pieces))]) }
-
-func (m mutator) replaceScalar(data []byte, by func([]byte) []byte) []byte {
-	all := m.scalars.FindAllIndex(data, -1)
-	if len(all) == 0 {
-		return data
-	}
-	at := all[m.IntN(len(all))]
-	return slices.Replace(data, at[0], at[1], by(data[at[0]:at[1]])...)
-}
-
-// escapeFirst escapes the first character of a string.
-func escapeFirst(scalar []byte) []byte {
-	if scalar[0] != '"' || len(scalar) == 2 || scalar[1] == '\\' || scalar[1] >= utf8.RuneSelf {
-		return scalar
-	}
-	return fmt.Appendf(nil, `"\u%04x%s`, scalar[1], scalar[2:])
 }
 
 func pieces() []string {

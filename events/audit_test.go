@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"callboard/events"
-	"callboard/events/eventstest"
 )
 
 func auditEntries() []events.AuditEntry {
@@ -62,36 +60,6 @@ func TestDecodeAudit_RefusesInvalidMessages(t *testing.T) {
 	} {
 		if got, err := events.DecodeAudit([]byte(message)); err == nil {
 			t.Errorf("%s: decoded = %v, want an error", name, got)
-		}
-	}
-}
-
-func TestAuditStreamConfig_IsAcceptedByServer(t *testing.T) {
-	t.Parallel()
-	js := eventstest.JetStream(t, eventstest.NewServer(t).URL())
-	if _, err := js.CreateStream(t.Context(), events.AuditStreamConfig(1)); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestCheckAuditStream(t *testing.T) {
-	t.Parallel()
-	if faults := events.CheckAuditStream(events.AuditStreamConfig(1)); len(faults) > 0 {
-		t.Errorf("faults of StreamConfig = %v, want none", faults)
-	}
-	for want, change := range map[string]func(*jetstream.StreamConfig){
-		"not stored in files":     func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage },
-		"drops messages after 1h": func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour },
-		"drops old messages":      func(c *jetstream.StreamConfig) { c.MaxBytes, c.Discard = 1000, jetstream.DiscardOld },
-		"does not keep stored":    func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy },
-		"denies purges":           func(c *jetstream.StreamConfig) { c.DenyPurge = true },
-		"no limit of its size":    func(c *jetstream.StreamConfig) { c.MaxBytes = -1 },
-		"does not acknowledge":    func(c *jetstream.StreamConfig) { c.NoAck = true },
-	} {
-		running := events.AuditStreamConfig(1)
-		change(&running)
-		if faults := events.CheckAuditStream(running); len(faults) != 1 || !strings.Contains(faults[0], want) {
-			t.Errorf("faults = %v, want %q", faults, want)
 		}
 	}
 }

@@ -69,17 +69,3 @@ func TestEncode_RefusesWhatDecodeRefuses(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkEncode(b *testing.B) {
-	for _, name := range []string{"call.changed", "transcript.changed"} {
-		b.Run(name, func(b *testing.B) {
-			e := decoded(b, name)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := events.Encode(e); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -2,6 +2,7 @@ package events_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -14,56 +15,35 @@ const (
 	group  = "0b9f5d0e-2a43-4a0e-8a53-5c1b9c0d1e2f"
 )
 
+// A line with the data of a fixture is its event.
 func TestDecodeLine(t *testing.T) {
-	for _, c := range []struct{ name, line, subject, ceType string }{
-		{
-			"a phone system belongs to itself",
-			`{"type":"callboard.phone-system.changed","data":{"id":"` + system + `","version":1,"name":"A"}}`,
-			"phones." + system + ".phone-system", "callboard.phone-system.changed",
-		},
-		{
-			"an id in upper case",
-			`{"type":"callboard.phone-system.changed","data":{"id":"` + strings.ToUpper(system) + `","version":1,"name":"A"}}`,
-			"phones." + system + ".phone-system", "callboard.phone-system.changed",
-		},
-		{
-			"a group is global",
-			`{"type":"callboard.group.changed","data":{"id":"` + group + `","version":1,"name":"G","phoneSystemIds":["` + system + `"]}}`,
-			"phones.global.group", "callboard.group.changed",
-		},
-		{
-			"a classification of a phone system",
-			`{"type":"callboard.classification.deleted","data":{"kind":"category","code":"x","version":2,"phoneSystemId":"` + system + `"}}`,
-			"phones." + system + ".classification", "callboard.classification.deleted",
-		},
-		{
-			"a global classification",
-			`{"type":"callboard.classification.deleted","data":{"kind":"category","code":"x","version":2,"phoneSystemId":null}}`,
-			"phones.global.classification", "callboard.classification.deleted",
-		},
-		{
-			"a line that names its system",
-			`{"type":"callboard.call.deleted","system":"` + strings.ToUpper(system) + `","data":{"id":"` + group + `","phoneSystemId":"` + system + `","version":2}}`,
-			"phones." + system + ".call", "callboard.call.deleted",
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			e, err := events.DecodeLine([]byte(c.line), "test")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := events.Subject(e.System, e.Entity); got != c.subject || e.Type() != c.ceType || e.Source != "test" || e.ID == "" {
-				t.Errorf("subject = %s, type = %s, source = %s, id = %q, want %s, %s, test and an id", got, e.Type(), e.Source, e.ID, c.subject, c.ceType)
-			}
-		})
+	for _, name := range fixtureNames(t) {
+		m, want := fixture(t, name), decoded(t, name)
+		got, err := events.DecodeLine(fmt.Appendf(nil, `{"type":%q,"data":%s}`, want.Type(), m.Data), "test")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		subject := events.Subject(got.System, got.Entity)
+		if got.ID == "" || got.Source != "test" || subject != m.Subject {
+			t.Errorf("%s: id = %q, source = %s, subject = %s, want an id, test and %s",
+				name, got.ID, got.Source, subject, m.Subject)
+		}
+		got.ID, got.Source, got.Time = want.ID, want.Source, want.Time
+		if !sameEvent(got, want) {
+			t.Errorf("%s: event = %+v\nwant %+v", name, got, want)
+		}
 	}
 }
 
-func TestDecodeLine_IDAndTime(t *testing.T) {
-	e, err := events.DecodeLine([]byte(`{"type":"callboard.group.deleted","id":"one","time":"2026-03-01T10:00:00.5Z","data":{"id":"`+group+`","version":2}}`), "test")
+// A line may name its event, the time and the phone system, here in capitals.
+func TestDecodeLine_Attributes(t *testing.T) {
+	line := `{"type":"callboard.call.deleted","id":"one","time":"2026-03-01T10:00:00.5Z",` +
+		`"system":"` + strings.ToUpper(system) + `","data":{"id":"` + group + `","phoneSystemId":"` + system + `","version":2}}`
+	e, err := events.DecodeLine([]byte(line), "test")
 	want := time.Date(2026, time.March, 1, 10, 0, 0, 5e8, time.UTC)
-	if err != nil || e.ID != "one" || !e.Time.Equal(want) {
-		t.Errorf("id = %q, time = %s, %v, want one, %s", e.ID, e.Time, err, want)
+	if err != nil || e.ID != "one" || !e.Time.Equal(want) || e.System.String() != system {
+		t.Errorf("id = %q, time = %s, system = %s, %v, want one, %s and %s", e.ID, e.Time, e.System, err, want, system)
 	}
 }
 
@@ -97,6 +77,9 @@ func TestDecodeLine_ReportsTheFirstProblem(t *testing.T) {
 			first := invalid.Problems[0]
 			if first.Pointer != c.pointer || !strings.Contains(first.Detail, c.want) {
 				t.Errorf("first problem = %+v, want %q at %q", first, c.want, c.pointer)
+			}
+			if c.pointer == "/type" && len(invalid.Problems) != 1 {
+				t.Errorf("problems = %v, want none of data of no type", invalid.Problems)
 			}
 		})
 	}

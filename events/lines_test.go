@@ -4,36 +4,27 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
 	"callboard/events"
 )
 
-const lineGroup = "0b9f5d0e-2a43-4a0e-8a53-5c1b9c0d1e2f"
-
-func TestReadLines_StopsAtTheFirstInvalidLine(t *testing.T) {
-	good := `{"type":"callboard.group.deleted","data":{"id":"` + lineGroup + `","version":2}}`
-	input := strings.NewReader(good + "\n\n  \n" + good + "\nbad\n" + good + "\n")
-	var numbers []int
-	var last error
-	for line := range events.ReadLines(t.Context(), input, "test") {
-		numbers = append(numbers, line.Number)
-		last = line.Err
-	}
-	if len(numbers) != 3 || numbers[1] != 4 || numbers[2] != 5 || last == nil {
-		t.Errorf("lines = %v, last error = %v, want lines 1, 4 and 5 and an error", numbers, last)
-	}
-}
-
-func TestReadLines_LastLineWithoutLineBreak(t *testing.T) {
-	input := strings.NewReader(`{"type":"callboard.group.deleted","data":{"id":"` + lineGroup + `","version":2}}`)
-	var got []events.Line
-	for line := range events.ReadLines(t.Context(), input, "test") {
-		got = append(got, line)
-	}
-	if len(got) != 1 || got[0].Err != nil {
-		t.Errorf("lines = %+v, want one without an error", got)
+// Empty lines are skipped, the first invalid one is the last, and the last one of all needs no line break.
+func TestReadLines(t *testing.T) {
+	const good = `{"type":"callboard.group.deleted","data":{"id":"` + group + `","version":2}}`
+	for input, want := range map[string][]int{good: {1}, good + "\n\n  \n" + good + "\nbad\n" + good + "\n": {1, 4, 5}} {
+		var numbers []int
+		for line := range events.ReadLines(t.Context(), strings.NewReader(input), "test") {
+			numbers = append(numbers, line.Number)
+			if (line.Err != nil) != (line.Number == 5) {
+				t.Errorf("line %d: error = %v, want one in line 5", line.Number, line.Err)
+			}
+		}
+		if !slices.Equal(numbers, want) {
+			t.Errorf("lines = %v, want %v", numbers, want)
+		}
 	}
 }
 
@@ -48,7 +39,7 @@ func TestReadLines_ReportsAReadError(t *testing.T) {
 
 // The lines that fit into the channel may be read before the end of the context, and few after it.
 func TestReadLines_EndsWithItsContext(t *testing.T) {
-	good := `{"type":"callboard.group.deleted","data":{"id":"` + lineGroup + `","version":2}}` + "\n"
+	good := `{"type":"callboard.group.deleted","data":{"id":"` + group + `","version":2}}` + "\n"
 	ctx, cancel := context.WithCancel(t.Context())
 	const all = 1000
 	lines := events.ReadLines(ctx, strings.NewReader(strings.Repeat(good, all)), "test")

@@ -24,8 +24,10 @@ type harness struct {
 	stream jetstream.Stream
 }
 
+// newHarness returns the harness of a test that runs beside others.
 func newHarness(t *testing.T, options ...eventstest.Option) *harness {
 	t.Helper()
+	t.Parallel()
 	server := eventstest.NewServer(t, options...)
 	js := eventstest.JetStream(t, server.URL())
 	return &harness{T: t, server: server, js: js, stream: eventstest.CreateStream(t, js, 4)}
@@ -87,7 +89,6 @@ func unacknowledged(t *testing.T, err error, n int) []events.Event {
 }
 
 func TestPublisher_SetsMissingAttributes(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	e := decoded(t, "call.changed")
 	e.ID, e.Source, e.Time = "", "", time.Time{}
@@ -110,7 +111,6 @@ func TestPublisher_SetsMissingAttributes(t *testing.T) {
 
 // Two changes under one ID would be one message, and the second change would be lost.
 func TestPublisher_RefusesAnIDTwice(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	publisher := events.NewPublisher(h.js, "/pbx")
 	first, second := decoded(t, "call.changed"), decoded(t, "representative.changed")
@@ -138,7 +138,6 @@ func TestPublisher_RefusesAnIDTwice(t *testing.T) {
 
 // An ID is unique for its source: services that count their events from 1 do not know of each other.
 func TestPublisher_StoresAnIDOfEachSource(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	call, transcript := decoded(t, "call.changed"), decoded(t, "transcript.changed")
 	call.ID, call.Source = "1001", "/pbx/calls"
@@ -152,7 +151,6 @@ func TestPublisher_StoresAnIDOfEachSource(t *testing.T) {
 
 // The acknowledgement of the first attempt is lost, and that of the second one says that the event is a duplicate.
 func TestPublisher_AcceptsTheDuplicateOfItsOwnAttempt(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	proxy := eventstest.NewProxy(t, h.server.URL())
 	js := eventstest.JetStream(t, "nats://"+proxy.Addr())
@@ -170,7 +168,6 @@ func TestPublisher_AcceptsTheDuplicateOfItsOwnAttempt(t *testing.T) {
 }
 
 func TestPublisher_KeepsTheOrder(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	batch := representatives(300)
 	if err := events.NewPublisher(h.js, "/pbx").Publish(t.Context(), batch...); err != nil {
@@ -188,7 +185,6 @@ func TestPublisher_KeepsTheOrder(t *testing.T) {
 }
 
 func TestPublisher_SurvivesARestartOfTheServer(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	var batch []events.Event
 	var restarted atomic.Bool
@@ -244,7 +240,6 @@ func TestPublisher_ReportsUnacknowledgedEvents(t *testing.T) {
 }
 
 func TestPublisher_ReportsOnlyRefusedEvents(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	config := events.StreamConfig(events.StreamName, 4, 1)
 	config.MaxMsgSize = 1000
@@ -265,7 +260,6 @@ func TestPublisher_ReportsOnlyRefusedEvents(t *testing.T) {
 }
 
 func TestPublisher_ChecksAllEventsBeforeItSends(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t, eventstest.MaxPayload(8<<10))
 	good := decoded(t, "call.changed")
 	large := *good.State.(*events.Call)

@@ -2,6 +2,7 @@ package events
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -45,6 +46,20 @@ func TestTime_Day(t *testing.T) {
 		}
 		if got := at.Day().String(); got != want {
 			t.Errorf("day of %s = %s, want %s", instant, got, want)
+		}
+	}
+}
+
+func TestParseOwnerRow(t *testing.T) {
+	const id = "2c3d4e5f-6071-4829-9aab-bccddeeff0cc"
+	if owner, ok := ParseOwnerRow("call/" + id); !ok || owner.Key() != "call/"+id {
+		t.Errorf("owner row = %v, %t, want call/%s", owner, ok, id)
+	}
+	for _, other := range []string{
+		"", "call", "call/", "call/" + strings.ToUpper(id), "call/{" + id + "}", "call/" + id[1:] + "x",
+	} {
+		if owner, ok := ParseOwnerRow(other); ok {
+			t.Errorf("%q: owner row = %v, want none", other, owner)
 		}
 	}
 }

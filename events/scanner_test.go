@@ -46,12 +46,6 @@ func texts() []string {
 	}
 }
 
-func TestScan_AgreesWithJsontext(t *testing.T) {
-	for _, text := range texts() {
-		checkScan(t, text)
-	}
-}
-
 func FuzzScan(f *testing.F) {
 	paths, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(paths) == 0 {

@@ -61,16 +61,6 @@ func jsonValue(tb testing.TB, data []byte) any {
 	return v
 }
 
-func TestSchema_AcceptsFixtures(t *testing.T) {
-	of := schemas(t)
-	for _, name := range fixtureNames(t) {
-		decoded(t, name)
-		if err := of(name).Validate(jsonValue(t, fixtureBody(t, name))); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestSchema_RefusesWhatDecodeRefuses(t *testing.T) {
 	of := schemas(t)
 	for _, r := range refusals() {
@@ -101,12 +91,16 @@ func TestSchema_AcceptsWhatIsPublished(t *testing.T) {
 	})
 }
 
-// Each member of each fixture is left out, set to null and set to values of other types. Decode and the schema must
-// agree on all of them.
+// Decode and the schema accept each fixture. Each of its members is left out, set to null and set to values of other
+// types, and they must agree on all of them.
 func TestSchema_AgreesWithDecode(t *testing.T) {
 	of := schemas(t)
 	for _, name := range fixtureNames(t) {
+		decoded(t, name)
 		schema := of(name)
+		if err := schema.Validate(jsonValue(t, fixtureBody(t, name))); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 		eachMutation(t, fixtureBody(t, name), func(change string, body []byte) {
 			m := fixture(t, name)
 			m.Data = body
@@ -164,180 +158,136 @@ func eachMutation(t *testing.T, body []byte, check func(change string, body []by
 	walk("/", root, func(to any) { root = to }, nil)
 }
 
-// node is the part of a JSON Schema that defines members.
-type node struct {
-	Ref        string          `json:"$ref"`
-	Required   []string        `json:"required"`
-	Properties map[string]node `json:"properties"`
-	Items      *node           `json:"items"`
-	AnyOf      []node          `json:"anyOf"`
-	Defs       map[string]node `json:"$defs"`
-}
-
+// A schema has the members of the Go type, and requires those that the type cannot leave out.
 func TestSchema_HasTheMembersOfTheGoTypes(t *testing.T) {
-	defs := readNode(t, "schemas/defs.schema.json").Defs
+	shared := at(document(t, "schemas/defs.schema.json"), "$defs").(map[string]any)
 	for _, entity := range events.Entities() {
-		root := readNode(t, "schemas/"+string(entity)+".schema.json")
-		c := memberCheck{t: t, defs: maps.Clone(defs)}
-		maps.Copy(c.defs, root.Defs)
-		c.compare(string(entity), root, reflect.TypeOf(newState(entity)).Elem())
+		schema := document(t, "schemas/"+string(entity)+".schema.json")
+		defs := maps.Clone(shared)
+		own, _ := at(schema, "$defs").(map[string]any)
+		maps.Copy(defs, own)
+		got, want := schemaMembers("", schema, defs), goMembers("", reflect.TypeOf(newState(entity)).Elem())
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("members of the schema of %s =\n%q, want those of the Go type,\n%q", entity, got, want)
+		}
 	}
 }
 
-func readNode(t *testing.T, path string) node {
-	t.Helper()
-	var n node
-	data, err := fs.ReadFile(events.Documents(), path)
-	if err == nil {
-		err = json.Unmarshal(data, &n)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
+func isNull(typ reflect.Type) bool { return strings.HasPrefix(typ.Name(), "Null[") }
 
-type memberCheck struct {
-	t    *testing.T
-	defs map[string]node // those of defs.schema.json and of the entity's schema
-}
-
-// compare compares a schema with the Go type of the same value, at any depth.
-func (c memberCheck) compare(at string, n node, typ reflect.Type) {
-	c.t.Helper()
-	n = c.resolve(n)
+// goMembers returns the paths of a type's members, at any depth. The paths of required ones end with "!".
+func goMembers(path string, typ reflect.Type) (list []string) {
 	switch {
-	case typ.Kind() == reflect.Pointer:
-		c.compare(at, n, typ.Elem())
-	case typ.Kind() == reflect.Slice && n.Items != nil:
-		c.compare(at, *n.Items, typ.Elem())
-	case typ.Kind() == reflect.Struct && !strings.HasPrefix(typ.Name(), "Null["):
-		c.compareMembers(at, n, typ)
-	case len(n.Properties) > 0:
-		c.t.Errorf("%s: Go type = %s, want a struct, as the schema has members", at, typ)
+	case typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice:
+		return goMembers(path, typ.Elem())
+	case typ.Kind() != reflect.Struct || isNull(typ):
+		return nil
 	}
-}
-
-func (c memberCheck) compareMembers(at string, n node, typ reflect.Type) {
-	c.t.Helper()
-	var required, members []string
 	for i := range typ.NumField() {
 		field := typ.Field(i)
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		members = append(members, name)
-		nullable := field.Type.Kind() == reflect.Pointer || strings.HasPrefix(field.Type.Name(), "Null[")
-		if !nullable && options == "" {
-			required = append(required, name)
+		member := path + "/" + name
+		list = append(list, goMembers(member, field.Type)...)
+		if field.Type.Kind() != reflect.Pointer && !isNull(field.Type) && options == "" {
+			member += "!"
 		}
-		if property, ok := n.Properties[name]; ok {
-			c.compare(at+"/"+name, property, field.Type)
-		} else {
-			c.t.Errorf("%s/%s is in the Go type but not in the schema", at, name)
-		}
+		list = append(list, member)
 	}
-	for name := range n.Properties {
-		if !slices.Contains(members, name) {
-			c.t.Errorf("%s/%s is in the schema but not in the Go type %s", at, name, typ)
-		}
+	return list
+}
+
+// schemaMembers returns what goMembers does of a schema. Of "anyOf: [x, null]" it takes the first.
+func schemaMembers(path string, schema any, defs map[string]any) (list []string) {
+	if ref, ok := at(schema, "$ref").(string); ok {
+		_, name, _ := strings.Cut(ref, "#/$defs/")
+		return schemaMembers(path, defs[name], defs)
 	}
-	slices.Sort(required)
-	slices.Sort(n.Required)
-	if !slices.Equal(required, n.Required) {
-		c.t.Errorf("%s: required members = %q, want those that %s cannot leave out: %q", at, n.Required, typ, required)
+	if either, ok := at(schema, "anyOf").([]any); ok && len(either) == 2 {
+		return schemaMembers(path, either[0], defs)
+	}
+	if items := at(schema, "items"); items != nil {
+		return schemaMembers(path, items, defs)
+	}
+	properties, _ := at(schema, "properties").(map[string]any)
+	required, _ := at(schema, "required").([]any)
+	for name, property := range properties {
+		member := path + "/" + name
+		list = append(list, schemaMembers(member, property, defs)...)
+		if slices.Contains(required, any(name)) {
+			member += "!"
+		}
+		list = append(list, member)
+	}
+	return list
+}
+
+// at returns a member of a document by its path: names with spaces between them.
+func at(document any, path string) any {
+	for name := range strings.FieldsSeq(path) {
+		members, _ := document.(map[string]any)
+		document = members[name]
+	}
+	return document
+}
+
+// requireMembers compares members of a document, by path.
+func requireMembers(t *testing.T, document any, want map[string]any) {
+	t.Helper()
+	for path, value := range want {
+		if got := at(document, path); !reflect.DeepEqual(got, value) {
+			t.Errorf("%s = %v, want %v", path, got, value)
+		}
 	}
 }
 
-// resolve follows references, and takes the first part of "anyOf: [x, null]".
-func (c memberCheck) resolve(n node) node {
-	c.t.Helper()
-	if n.Ref != "" {
-		_, name, _ := strings.Cut(n.Ref, "#/$defs/")
-		target, ok := c.defs[name]
-		if !ok {
-			c.t.Errorf("%s has no target", n.Ref)
+// requireCounts compares the numbers of members, by path.
+func requireCounts(t *testing.T, document any, want map[string]int) {
+	t.Helper()
+	for path, count := range want {
+		if members, _ := at(document, path).(map[string]any); len(members) != count {
+			t.Errorf("members of %s = %d, want %d", path, len(members), count)
 		}
-		return c.resolve(target)
 	}
-	if len(n.AnyOf) == 2 && n.AnyOf[1].Ref == "" && n.AnyOf[1].Properties == nil {
-		return c.resolve(n.AnyOf[0])
-	}
-	return n
 }
 
-type asyncRef struct {
-	Ref string `yaml:"$ref"`
-}
-
-// asyncAPI is the part of the document that lists channels, operations and messages.
-type asyncAPI struct {
-	AsyncAPI string `yaml:"asyncapi"`
-	Channels map[string]struct {
-		Address    string              `yaml:"address"`
-		Parameters map[string]asyncRef `yaml:"parameters"`
-		Messages   map[string]asyncRef `yaml:"messages"`
-	} `yaml:"channels"`
-	Operations map[string]struct {
-		Action  string   `yaml:"action"`
-		Channel asyncRef `yaml:"channel"`
-	} `yaml:"operations"`
-	Components struct {
-		Messages map[string]struct {
-			Name    string     `yaml:"name"`
-			Traits  []asyncRef `yaml:"traits"`
-			Payload struct {
-				Schema asyncRef `yaml:"schema"`
-			} `yaml:"payload"`
-		} `yaml:"messages"`
-	} `yaml:"components"`
+// references returns a list of references.
+func references(to ...string) (list []any) {
+	for _, target := range to {
+		list = append(list, map[string]any{"$ref": target})
+	}
+	return list
 }
 
 func TestAsyncAPI_HasEveryEntity(t *testing.T) {
-	var doc asyncAPI
-	data, err := fs.ReadFile(events.Documents(), "asyncapi.yaml")
-	if err == nil {
-		err = yaml.Unmarshal(data, &doc)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(doc.AsyncAPI, "3.") {
-		t.Errorf("asyncapi = %q, want 3.x", doc.AsyncAPI)
-	}
-	if n := len(events.Entities()); len(doc.Channels) != n || len(doc.Operations) != n || len(doc.Components.Messages) != 2*n {
-		t.Errorf("channels = %d, operations = %d, messages = %d, want %d, %d and %d",
-			len(doc.Channels), len(doc.Operations), len(doc.Components.Messages), n, n, 2*n)
-	}
+	doc := document(t, "asyncapi.yaml")
+	n := len(events.Entities())
+	requireMembers(t, doc, map[string]any{"asyncapi": "3.0.0"})
+	requireCounts(t, doc, map[string]int{"channels": n, "operations": n, "components messages": 2 * n})
 	for _, entity := range events.Entities() {
-		name := camelCase(string(entity))
-		channel := doc.Channels[name]
-		system := "{system}"
+		name, system := camelCase(string(entity)), "{system}"
 		if entity == events.EntityGroup {
 			system = events.Global
 		}
-		if want := "phones." + system + "." + string(entity); channel.Address != want {
-			t.Errorf("address of %s = %q, want %q", entity, channel.Address, want)
-		}
-		if got, want := slices.Sorted(maps.Keys(channel.Messages)), []string{"changed", "deleted"}; !slices.Equal(got, want) {
-			t.Errorf("messages of %s = %q, want %q", entity, got, want)
-		}
-		operation := doc.Operations["receive"+strings.ToUpper(name[:1])+name[1:]]
-		if operation.Action != "receive" || operation.Channel.Ref != "#/channels/"+name {
-			t.Errorf("operation of %s = %+v, want receive from #/channels/%s", entity, operation, name)
-		}
+		channel, operation := "channels "+name, "operations receive"+strings.ToUpper(name[:1])+name[1:]
+		requireCounts(t, doc, map[string]int{channel + " messages": 2})
+		requireMembers(t, doc, map[string]any{
+			channel + " address":        "phones." + system + "." + string(entity),
+			operation + " action":       "receive",
+			operation + " channel $ref": "#/channels/" + name,
+		})
 		for kind, schema := range map[string]string{
 			"Changed": "./schemas/" + string(entity) + ".schema.json",
 			"Deleted": "./schemas/deletion.schema.json#/$defs/" + string(entity),
 		} {
-			message := doc.Components.Messages[name+kind]
-			if want := "callboard." + string(entity) + "." + strings.ToLower(kind); message.Name != want {
-				t.Errorf("message = %q, want %q", message.Name, want)
-			}
-			if message.Payload.Schema.Ref != schema || len(message.Traits) != 1 {
-				t.Errorf("message %s = %+v, want the schema %s and one trait", message.Name, message, schema)
-			}
-			if ref := channel.Messages[strings.ToLower(kind)].Ref; ref != "#/components/messages/"+name+kind {
-				t.Errorf("reference of the channel to %s = %s", message.Name, ref)
-			}
+			message, kind := "components messages "+name+kind, strings.ToLower(kind)
+			requireMembers(t, doc, map[string]any{
+				channel + " messages " + kind + " $ref": "#/" + strings.ReplaceAll(message, " ", "/"),
+				message + " name":                       "callboard." + string(entity) + "." + kind,
+				message + " traits":                     references("#/components/messageTraits/event"),
+				message + " payload schema $ref":        schema,
+			})
 		}
 	}
 }
@@ -350,69 +300,70 @@ func camelCase(entity string) string {
 	return strings.Join(words, "")
 }
 
-func TestDocuments_ReferencesHaveTargets(t *testing.T) {
+func documentText(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := fs.ReadFile(events.Documents(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// document returns the value of a JSON or YAML document.
+func document(t *testing.T, name string) (v any) {
+	t.Helper()
+	if path.Ext(name) == ".json" {
+		return jsonValue(t, documentText(t, name))
+	}
+	if err := yaml.Unmarshal(documentText(t, name), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// References have targets. A string with a limit in bytes cannot have more characters.
+func TestDocuments(t *testing.T) {
 	documents := map[string]any{}
 	err := fs.WalkDir(events.Documents(), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
+		if err == nil && !entry.IsDir() {
+			documents[name] = document(t, name)
 		}
-		data, err := fs.ReadFile(events.Documents(), name)
-		if err != nil {
-			return err
-		}
-		var v any
-		if path.Ext(name) == ".json" {
-			err = json.Unmarshal(data, &v)
-		} else {
-			err = yaml.Unmarshal(data, &v)
-		}
-		documents[name] = v
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, v := range documents {
-		eachReference(v, func(ref string) {
-			file, pointer, _ := strings.Cut(ref, "#")
-			target := documents[name]
-			if file != "" {
-				target = documents[path.Join(path.Dir(name), file)]
+		eachObject(v, func(members map[string]any) {
+			if ref, ok := members["$ref"].(string); ok {
+				file, pointer, _ := strings.Cut(ref, "#")
+				target := documents[name]
+				if file != "" {
+					target = documents[path.Join(path.Dir(name), file)]
+				}
+				if at(target, strings.ReplaceAll(pointer, "/", " ")) == nil {
+					t.Errorf("%s: reference %s has no target", name, ref)
+				}
 			}
-			if !hasTarget(target, pointer) {
-				t.Errorf("%s: reference %s has no target", name, ref)
+			bytes, limited := members["x-max-bytes"]
+			if characters, text := members["maxLength"]; limited && text && characters != bytes {
+				t.Errorf("%s: maxLength = %v, want x-max-bytes, %v", name, characters, bytes)
 			}
 		})
 	}
 }
 
-func eachReference(v any, check func(ref string)) {
+// eachObject calls check for each object within a value.
+func eachObject(v any, check func(members map[string]any)) {
 	switch v := v.(type) {
 	case map[string]any:
-		for name, member := range v {
-			if ref, ok := member.(string); ok && name == "$ref" {
-				check(ref)
-			}
-			eachReference(member, check)
+		check(v)
+		for _, member := range v {
+			eachObject(member, check)
 		}
 	case []any:
 		for _, element := range v {
-			eachReference(element, check)
+			eachObject(element, check)
 		}
 	}
-}
-
-// hasTarget reports whether a JSON pointer into v has a value.
-func hasTarget(v any, pointer string) bool {
-	for name := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		if name == "" {
-			continue
-		}
-		members, ok := v.(map[string]any)
-		if !ok {
-			return false
-		}
-		v = members[name]
-	}
-	return v != nil
 }

@@ -133,3 +133,38 @@ func TestCheckStream(t *testing.T) {
 		}
 	}
 }
+
+// Streams of keys and of audit entries have these faults in common. Audit entries that were stored are purged.
+func TestCheckStream_OfKeysAndAudit(t *testing.T) {
+	for name, c := range map[string]struct {
+		config jetstream.StreamConfig
+		check  func(jetstream.StreamConfig) []string
+		faults map[string]func(*jetstream.StreamConfig)
+	}{
+		"keys": {events.KeyStreamConfig(3), events.CheckKeyStream, map[string]func(*jetstream.StreamConfig){
+			"be deleted": func(c *jetstream.StreamConfig) { c.DenyDelete = false },
+			"be purged":  func(c *jetstream.StreamConfig) { c.DenyPurge = false },
+			"limit":      func(c *jetstream.StreamConfig) { c.MaxBytes = 1 },
+		}},
+		"audit": {events.AuditStreamConfig(1), events.CheckAuditStream, map[string]func(*jetstream.StreamConfig){
+			"drops old messages":   func(c *jetstream.StreamConfig) { c.MaxBytes, c.Discard = 1000, jetstream.DiscardOld },
+			"denies purges":        func(c *jetstream.StreamConfig) { c.DenyPurge = true },
+			"no limit of its size": func(c *jetstream.StreamConfig) { c.MaxBytes = -1 },
+		}},
+	} {
+		if faults := c.check(c.config); len(faults) > 0 {
+			t.Errorf("%s: faults = %q, want none", name, faults)
+		}
+		c.faults["in files"] = func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }
+		c.faults["1h"] = func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }
+		c.faults["messages"] = func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy }
+		c.faults["acknowledge"] = func(c *jetstream.StreamConfig) { c.NoAck = true }
+		for want, change := range c.faults {
+			config := c.config
+			change(&config)
+			if faults := c.check(config); len(faults) != 1 || !strings.Contains(faults[0], want) {
+				t.Errorf("%s: faults = %q, want one that contains %q", name, faults, want)
+			}
+		}
+	}
+}

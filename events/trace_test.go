@@ -13,7 +13,6 @@ import (
 
 // The messages of a Publisher name the span of its context.
 func TestPublisher_SpanContext(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	state, err := trace.ParseTraceState("vendor=1")
 	if err != nil {
@@ -58,22 +57,14 @@ func TestMessage_SpanContext(t *testing.T) {
 		{"too long", "ce-traceparent", valid + "-00", false},
 		{"control characters", "ce-traceparent", "\x00\x01", false},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			e := events.Changed(&events.PhoneSystem{ID: uuid.New(), Version: 1, Name: "A"})
-			e.ID, e.Source = "1", "/pbx"
-			m, err := events.Encode(e)
-			if err != nil {
-				t.Fatal(err)
-			}
-			m.Header[c.header] = []string{c.value}
-			if got := m.SpanContext(); got.IsValid() != c.want {
-				t.Errorf("span = %v, want a valid one: %t", got, c.want)
-			}
-			if _, err := events.Decode(m); err != nil {
-				t.Errorf("Decode: %v", err)
-			}
-		})
+		m := fixture(t, "call.changed")
+		m.Header[c.header] = []string{c.value}
+		if got := m.SpanContext(); got.IsValid() != c.want {
+			t.Errorf("%s: span = %v, want a valid one: %t", c.name, got, c.want)
+		}
+		if _, err := events.Decode(m); err != nil {
+			t.Errorf("%s: Decode: %v", c.name, err)
+		}
 	}
 	if got := (events.Message{Header: nats.Header(nil)}).SpanContext(); got.IsValid() {
 		t.Errorf("span without headers = %v, want none", got)

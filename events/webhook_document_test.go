@@ -2,10 +2,7 @@ package events_test
 
 import (
 	"encoding/json"
-	"io/fs"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,9 +10,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/uuid"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"go.yaml.in/yaml/v3"
 
-	"callboard/events"
 	"callboard/events/webhook"
 )
 
@@ -108,7 +103,7 @@ func webhookSchemas(t *testing.T) func(kind webhook.Kind) *jsonschema.Schema {
 	const url = "file:///webhook.schema.json"
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
-	if err := compiler.AddResource(url, jsonValue(t, document(t, "schemas/webhook.schema.json"))); err != nil {
+	if err := compiler.AddResource(url, document(t, "schemas/webhook.schema.json")); err != nil {
 		t.Fatal(err)
 	}
 	return func(kind webhook.Kind) *jsonschema.Schema {
@@ -124,80 +119,39 @@ func webhookSchemas(t *testing.T) func(kind webhook.Kind) *jsonschema.Schema {
 	}
 }
 
-func document(t *testing.T, name string) []byte {
-	t.Helper()
-	data, err := fs.ReadFile(events.Documents(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-// webhookOpenAPI is the part of the document that this test compares.
-type webhookOpenAPI struct {
-	Paths    any                                            `json:"paths"`
-	Webhooks map[webhook.Kind]map[string]openAPIWebhookPost `json:"webhooks"`
-}
-
-type openAPIWebhookPost struct {
-	Parameters []struct {
-		Ref string `json:"$ref"`
-	} `json:"parameters"`
-	RequestBody struct {
-		Content map[string]openAPIWebhookContent `json:"content"`
-	} `json:"requestBody"`
-	Responses map[string]any `json:"responses"`
-}
-
-type openAPIWebhookContent struct {
-	Schema struct {
-		Ref string `json:"$ref"`
-	} `json:"schema"`
-	Example  any `json:"example"`
-	Examples map[string]struct {
-		Value any `json:"value"`
-	} `json:"examples"`
-}
-
-// examples returns the one example, or all of them.
-func (c openAPIWebhookContent) examples() []any {
-	list := []any{c.Example}
-	if c.Example == nil {
-		list = nil
-	}
-	for _, example := range c.Examples {
-		list = append(list, example.Value)
-	}
-	return list
-}
-
 func TestWebhookOpenAPI(t *testing.T) {
-	data := document(t, "webhooks.openapi.json")
-	checked, err := openapi3.NewLoader().LoadFromData(data)
+	checked, err := openapi3.NewLoader().LoadFromData(documentText(t, "webhooks.openapi.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := checked.Validate(t.Context()); err != nil {
 		t.Errorf("the document is not valid: %v", err)
 	}
-	var doc webhookOpenAPI
-	if err := json.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(checked.OpenAPI, "3.1.") || doc.Paths != nil || len(doc.Webhooks) != len(webhook.Kinds()) {
-		t.Errorf("version = %s, paths = %v, webhooks = %d, want 3.1, none and %d", checked.OpenAPI, doc.Paths, len(doc.Webhooks), len(webhook.Kinds()))
-	}
+	doc := document(t, "webhooks.openapi.json")
+	requireMembers(t, doc, map[string]any{"openapi": "3.1.0", "paths": nil})
+	requireCounts(t, doc, map[string]int{"webhooks": len(webhook.Kinds())})
 	of := webhookSchemas(t)
 	for _, kind := range webhook.Kinds() {
-		post := doc.Webhooks[kind]["post"]
-		content := post.RequestBody.Content["application/json"]
-		if want := "#/components/schemas/" + string(kind); content.Schema.Ref != want || len(doc.Webhooks[kind]) != 1 {
-			t.Errorf("%s: methods = %d, schema = %s, want one with %s", kind, len(doc.Webhooks[kind]), content.Schema.Ref, want)
+		post := "webhooks " + string(kind) + " post"
+		content := post + " requestBody content application/json"
+		headers := references("#/components/parameters/webhook-id", "#/components/parameters/webhook-timestamp",
+			"#/components/parameters/webhook-signature")
+		requireMembers(t, doc, map[string]any{
+			post + " parameters":     headers,
+			content + " schema $ref": "#/components/schemas/" + string(kind),
+		})
+		if at(doc, post+" responses 2XX") == nil || at(doc, post+" responses 410") == nil {
+			t.Errorf("%s: want what 2XX and 410 mean", kind)
 		}
-		if len(post.Parameters) != 3 || post.Responses["2XX"] == nil || post.Responses["410"] == nil {
-			t.Errorf("%s: headers = %v, responses = %v, want three headers, and what 2XX and 410 mean", kind, post.Parameters, post.Responses)
+		var examples []any
+		if example := at(doc, content+" example"); example != nil {
+			examples = append(examples, example)
 		}
-		expectExamples(t, of(kind), content.examples())
+		more, _ := at(doc, content+" examples").(map[string]any)
+		for _, example := range more {
+			examples = append(examples, at(example, "value"))
+		}
+		expectExamples(t, of(kind), examples)
 	}
 }
 
@@ -213,61 +167,29 @@ func expectExamples(t *testing.T, schema *jsonschema.Schema, examples []any) {
 	}
 }
 
-// webhookAsyncAPI is the part of the document that this test compares.
-type webhookAsyncAPI struct {
-	AsyncAPI string `yaml:"asyncapi"`
-	Channels map[string]struct {
-		Messages map[webhook.Kind]asyncRef `yaml:"messages"`
-	} `yaml:"channels"`
-	Operations map[string]struct {
-		Action   string     `yaml:"action"`
-		Channel  asyncRef   `yaml:"channel"`
-		Traits   []asyncRef `yaml:"traits"`
-		Messages []asyncRef `yaml:"messages"`
-	} `yaml:"operations"`
-	Components struct {
-		Messages map[webhook.Kind]struct {
-			Name    string     `yaml:"name"`
-			Traits  []asyncRef `yaml:"traits"`
-			Payload struct {
-				Schema asyncRef `yaml:"schema"`
-			} `yaml:"payload"`
-			Examples []struct {
-				Payload any `yaml:"payload"`
-			} `yaml:"examples"`
-		} `yaml:"messages"`
-	} `yaml:"components"`
-}
-
 func TestWebhookAsyncAPI(t *testing.T) {
-	var doc webhookAsyncAPI
-	if err := yaml.Unmarshal(document(t, "webhooks.asyncapi.yaml"), &doc); err != nil {
-		t.Fatal(err)
-	}
+	doc := document(t, "webhooks.asyncapi.yaml")
 	n := len(webhook.Kinds())
-	if !strings.HasPrefix(doc.AsyncAPI, "3.") || len(doc.Channels) != 1 || len(doc.Operations) != n || len(doc.Components.Messages) != n {
-		t.Errorf("version = %s, channels = %d, operations = %d, messages = %d, want 3, 1, %d and %d",
-			doc.AsyncAPI, len(doc.Channels), len(doc.Operations), len(doc.Components.Messages), n, n)
-	}
+	requireMembers(t, doc, map[string]any{"asyncapi": "3.0.0"})
+	requireCounts(t, doc, map[string]int{"channels": 1, "operations": n, "components messages": n})
 	of := webhookSchemas(t)
 	for _, kind := range webhook.Kinds() {
 		name := string(kind)
-		operation, message := doc.Operations["send."+name], doc.Components.Messages[kind]
-		if got, want := doc.Channels["endpoint"].Messages[kind].Ref, "#/components/messages/"+name; got != want {
-			t.Errorf("the channel's message = %q, want %q", got, want)
-		}
-		messages, traits := []asyncRef{{"#/channels/endpoint/messages/" + name}}, []asyncRef{{"#/components/operationTraits/post"}}
-		if operation.Action != "send" || operation.Channel.Ref != "#/channels/endpoint" || !slices.Equal(operation.Messages, messages) ||
-			!slices.Equal(operation.Traits, traits) {
-			t.Errorf("operation of %s = %+v, want to send %v with %v", kind, operation, messages, traits)
-		}
-		if message.Name != name || message.Payload.Schema.Ref != "#/components/schemas/"+name ||
-			!slices.Equal(message.Traits, []asyncRef{{"#/components/messageTraits/webhook"}}) {
-			t.Errorf("message of %s = %+v, want its name, its schema and the headers", kind, message)
-		}
+		operation, message := "operations send."+name, "components messages "+name
+		requireMembers(t, doc, map[string]any{
+			"channels endpoint messages " + name + " $ref": "#/components/messages/" + name,
+			operation + " action":                          "send",
+			operation + " channel $ref":                    "#/channels/endpoint",
+			operation + " messages":                        references("#/channels/endpoint/messages/" + name),
+			operation + " traits":                          references("#/components/operationTraits/post"),
+			message + " name":                              name,
+			message + " traits":                            references("#/components/messageTraits/webhook"),
+			message + " payload schema $ref":               "#/components/schemas/" + name,
+		})
 		var examples []any
-		for _, example := range message.Examples {
-			examples = append(examples, example.Payload)
+		list, _ := at(doc, message+" examples").([]any)
+		for _, example := range list {
+			examples = append(examples, at(example, "payload"))
 		}
 		expectExamples(t, of(kind), examples)
 	}
@@ -276,58 +198,26 @@ func TestWebhookAsyncAPI(t *testing.T) {
 // Both documents contain the schemas of the bodies, and the same headers, whose examples are those of the first
 // test vector.
 func TestWebhookDocuments_Agree(t *testing.T) {
-	var schema, open, async map[string]any
-	for name, into := range map[string]*map[string]any{"schemas/webhook.schema.json": &schema, "webhooks.openapi.json": &open} {
-		if err := json.Unmarshal(document(t, name), into); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := yaml.Unmarshal(document(t, "webhooks.asyncapi.yaml"), &async); err != nil {
-		t.Fatal(err)
-	}
-	want := normalized(t, schema["$defs"], "#/$defs/")
-	for name, doc := range map[string]map[string]any{"OpenAPI": open, "AsyncAPI": async} {
-		if got := normalized(t, at(doc, "components", "schemas"), "#/components/schemas/"); !reflect.DeepEqual(got, want) {
+	schema := document(t, "schemas/webhook.schema.json")
+	open, async := document(t, "webhooks.openapi.json"), document(t, "webhooks.asyncapi.yaml")
+	want := normalized(t, at(schema, "$defs"), "#/$defs/")
+	for name, doc := range map[string]any{"OpenAPI": open, "AsyncAPI": async} {
+		if got := normalized(t, at(doc, "components schemas"), "#/components/schemas/"); !reflect.DeepEqual(got, want) {
 			t.Errorf("schemas of the %s document = %v, want those of webhook.schema.json, %v", name, got, want)
 		}
 	}
-	compareHeaders(t, open, at(async, "components", "messageTraits", "webhook", "headers", "properties").(map[string]any))
-}
 
-func compareHeaders(t *testing.T, open, headers map[string]any) {
-	t.Helper()
-	var vectors struct {
-		Vectors []struct {
-			Headers map[string]string `json:"headers"`
-		} `json:"vectors"`
+	vector := at(document(t, "webhooks.vectors.json"), "vectors").([]any)[0]
+	headers := at(async, "components messageTraits webhook headers properties")
+	requireCounts(t, headers, map[string]int{"": 3})
+	for _, name := range []string{webhook.HeaderID, webhook.HeaderSignature, webhook.HeaderTimestamp} {
+		example := at(vector, "headers "+name)
+		requireMembers(t, at(headers, name), map[string]any{"examples": []any{example}})
+		requireMembers(t, at(open, "components parameters "+name), map[string]any{
+			"name": name, "in": "header", "required": true, "example": example,
+			"description": at(headers, name+" description"), "schema pattern": at(headers, name+" pattern"),
+		})
 	}
-	if err := json.Unmarshal(document(t, "webhooks.vectors.json"), &vectors); err != nil {
-		t.Fatal(err)
-	}
-	names := []string{webhook.HeaderID, webhook.HeaderSignature, webhook.HeaderTimestamp}
-	if got := slices.Sorted(maps.Keys(headers)); !slices.Equal(got, names) {
-		t.Errorf("headers = %v, want %v", got, names)
-	}
-	for _, name := range names {
-		parameter := at(open, "components", "parameters", name).(map[string]any)
-		got := []any{parameter["name"], parameter["in"], parameter["required"], parameter["description"], at(parameter, "schema", "pattern"), parameter["example"]}
-		header := headers[name].(map[string]any)
-		if want := []any{name, "header", true, header["description"], header["pattern"], header["examples"].([]any)[0]}; !reflect.DeepEqual(got, want) {
-			t.Errorf("header of the OpenAPI document = %v, want that of the AsyncAPI document, %v", got, want)
-		}
-		if want := vectors.Vectors[0].Headers[name]; parameter["example"] != want {
-			t.Errorf("example of %s = %v, want %s", name, parameter["example"], want)
-		}
-	}
-}
-
-// at returns a member of a member.
-func at(v any, names ...string) any {
-	for _, name := range names {
-		members, _ := v.(map[string]any)
-		v = members[name]
-	}
-	return v
 }
 
 // normalized returns a document's schemas as JSON has them, with references without their prefix.

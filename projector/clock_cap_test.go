@@ -16,7 +16,6 @@ const day = 24 * time.Hour
 // While the stream's clock is a day ahead, no row and no watermark is ahead of the projector's clock by more than a
 // second. Afterwards rows have the stream's times again.
 func TestProjector_CapsAJumpOfTheStreamsClock(t *testing.T) {
-	t.Parallel()
 	h, clock := newHarness(t), new(projectortest.Clock)
 	clock.Move(-day)
 	registry, log := prometheus.NewRegistry(), new(eventstest.LogBuffer)

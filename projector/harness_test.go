@@ -21,9 +21,11 @@ type harness struct {
 	*projectortest.Harness
 }
 
-func newHarness(tb testing.TB) *harness {
-	tb.Helper()
-	return &harness{projectortest.NewHarness(tb)}
+// newHarness returns the harness of a test that runs beside others.
+func newHarness(t *testing.T, options ...projectortest.Option) *harness {
+	t.Helper()
+	t.Parallel()
+	return &harness{projectortest.NewHarness(t, options...)}
 }
 
 // productionTick makes a partition restart after a delivery that takes 20 ticks of the projector's default, which
@@ -52,6 +54,5 @@ func (h *harness) epochs() int64 {
 // publishCall publishes a call and waits until it is in the tables.
 func (h *harness) publishCall(system uuid.UUID) {
 	h.Helper()
-	h.PublishStates(projectortest.Call(system, uuid.New()))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.Call(system, uuid.New()))
 }

@@ -31,7 +31,6 @@ func (h *harness) revokedAt(key uuid.UUID) *time.Time {
 // A projector ends the keys of the journal when it starts, and logs their ids. A key whose end the database has
 // stays as it is.
 func TestProjector_EndsKeysOfTheJournal(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	lost, known, live := h.insertKey(), h.insertKey(), h.insertKey()
 	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
@@ -58,7 +57,6 @@ func TestProjector_EndsKeysOfTheJournal(t *testing.T) {
 
 // Without a journal, a projector says so and applies events. It reads the journal once that is there.
 func TestProjector_WithoutAJournal(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	if err := h.JetStream.DeleteStream(t.Context(), events.KeyStream); err != nil {
 		t.Fatal(err)
@@ -76,27 +74,7 @@ func TestProjector_WithoutAJournal(t *testing.T) {
 	if _, err := h.JetStream.CreateStream(t.Context(), events.KeyStreamConfig(1)); err != nil {
 		t.Fatal(err)
 	}
-	key, now := h.insertKey(), time.Now()
-	if err := events.PublishKeyEnd(t.Context(), h.JetStream, events.KeyEnd{ID: key, RevokedAt: &now}); err != nil {
-		t.Fatal(err)
-	}
-	eventstest.Eventually(t, "the key is revoked", func() bool { return h.revokedAt(key) != nil })
 	waitForSum(t, registry, readable, 1)
-}
-
-// A projector that goes on reads the whole journal again when its session has ended, as after a failover.
-func TestProjector_ReadsTheJournalAgainAfterALostSession(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	key, now := h.insertKey(), time.Now()
-	if err := events.PublishKeyEnd(t.Context(), h.JetStream, events.KeyEnd{ID: key, RevokedAt: &now}); err != nil {
-		t.Fatal(err)
-	}
-	h.StartProjector()
-	eventstest.Eventually(t, "the key is revoked", func() bool { return h.revokedAt(key) != nil })
-	h.Exec("update access.key set revoked_at = null")
-	h.Exec("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and usename = 'callboard_projector'")
-	eventstest.Eventually(t, "the key is revoked again", func() bool { return h.revokedAt(key) != nil })
 }
 
 // What a projector decides is on the disk when it is committed, whatever the default of the database is. What
@@ -105,13 +83,11 @@ func TestProjector_CommitsDecisionsDurably(t *testing.T) {
 	t.Parallel()
 	for table, want := range map[string]string{"control.dead_letter": "on", "projection.phone_system": "off"} {
 		t.Run(table, func(t *testing.T) {
-			t.Parallel()
 			h := newHarness(t)
 			levels := h.Database.CommitLevels(t, table)
 			h.StartProjector()
 			system := h.NewSystemIn(0)
-			h.PublishStates(projectortest.PhoneSystem(system))
-			h.WaitUntilCaughtUp()
+			h.Apply(projectortest.PhoneSystem(system))
 			h.PublishRaw(events.Subject(system, events.EntityCall), nil, "{}")
 			h.WaitUntilCaughtUp()
 			if got := levels(); !slices.Equal(got, []string{want}) {

@@ -1,10 +1,7 @@
 package projector_test
 
 import (
-	"context"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 
 	"callboard/projector"
 	"callboard/schema/schematest"
@@ -46,14 +43,10 @@ func TestLocks_TerminateUnresponsiveOwnersOnly(t *testing.T) {
 		}
 	}
 	// The operator sees who owns what, in sessions of another role.
-	operator, err := pgx.Connect(t.Context(), database.RoleURL("callboard_operator"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = operator.Close(context.Background()) }()
-	var seen int
-	if err := operator.QueryRow(t.Context(), "select count(application_name) from control.partition_owner").Scan(&seen); err != nil || seen != 3 {
-		t.Errorf("partitions with an owner = %d, %v, want 3", seen, err)
+	operator := database.Connect(t, "callboard_operator", nil)
+	const owners = "select count(application_name) from control.partition_owner"
+	if seen := schematest.QueryOne[int](t, operator, owners); seen != 3 {
+		t.Errorf("partitions with an owner = %d, want 3", seen)
 	}
 	if terminated := check(2); len(terminated) != 0 {
 		t.Errorf("terminated after one silent check = %v, want none", terminated)

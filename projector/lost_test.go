@@ -14,58 +14,25 @@ import (
 // A server that is restored from a backup has lost the end of its stream. A partition without messages since
 // notices it, too, however many messages the stream has received again.
 func TestProjector_StopsWhenTheStreamLostItsEnd(t *testing.T) {
-	t.Parallel()
-	for name, running := range map[string]bool{"running": true, "started later": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t)
-			log, proxy := new(eventstest.LogBuffer), eventstest.NewProxy(t, h.Server.URL())
-			stop := h.StartProjector(projectortest.LogTo(log), func(c *projector.Config) { c.JetStream = eventstest.JetStream(t, "nats://"+proxy.Addr()) })
-			busy, idle := h.NewSystemIn(0), h.NewSystemIn(1)
-			h.PublishStates(projectortest.PhoneSystem(busy), projectortest.PhoneSystem(idle))
-			h.WaitUntilCaughtUp()
-			restore := h.Server.Backup()
-			for range 20 {
-				h.PublishStates(projectortest.Call(busy, uuid.New()))
-			}
-			h.WaitUntilCaughtUp()
-			if !running {
-				stop()
-			}
-			resume := proxy.Pause()
-			restore()
-			for range 30 {
-				h.PublishStates(projectortest.Call(idle, uuid.New()))
-			}
-			resume()
-			if running {
-				waitForReason(t, log, ingest.StreamRegressed)
-				stop()
-			}
-			log = new(eventstest.LogBuffer)
-			h.StartProjector(projectortest.LogTo(log))
-			waitForReason(t, log, ingest.StreamRegressed)
-			if n := h.QueryInt("select count(*) from projection.call_log where system_id = $1", idle); n != 0 {
-				t.Errorf("calls after the loss = %d, want 0", n)
-			}
-		})
-	}
-}
-
-func TestProjector_StopsWhileTheNumberOfPartitionsDiffers(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
-	log := new(eventstest.LogBuffer)
-	stop := h.StartProjector(projectortest.LogTo(log))
-	h.publishCall(uuid.New())
-	h.SetPartitions(2 * projectortest.Partitions)
-	waitForReason(t, log, ingest.StreamRepartitioned)
-	stop()
-	log = new(eventstest.LogBuffer)
-	stop = h.StartProjector(projectortest.LogTo(log))
-	waitForReason(t, log, ingest.StreamRepartitioned)
-	stop()
-	h.SetPartitions(projectortest.Partitions)
-	h.StartProjector()
-	h.publishCall(uuid.New())
+	log, proxy := new(eventstest.LogBuffer), eventstest.NewProxy(t, h.Server.URL())
+	throughProxy := func(c *projector.Config) { c.JetStream = eventstest.JetStream(t, "nats://"+proxy.Addr()) }
+	h.StartProjector(projectortest.LogTo(log), throughProxy)
+	busy, idle := h.NewSystemIn(0), h.NewSystemIn(1)
+	h.Apply(projectortest.PhoneSystem(busy), projectortest.PhoneSystem(idle))
+	restore := h.Server.Backup()
+	for range 20 {
+		h.PublishStates(projectortest.Call(busy, uuid.New()))
+	}
+	h.WaitUntilCaughtUp()
+	resume := proxy.Pause()
+	restore()
+	for range 30 {
+		h.PublishStates(projectortest.Call(idle, uuid.New()))
+	}
+	resume()
+	waitForReason(t, log, ingest.StreamRegressed)
+	if n := h.QueryInt("select count(*) from projection.call_log where system_id = $1", idle); n != 0 {
+		t.Errorf("calls after the loss = %d, want 0", n)
+	}
 }

@@ -20,7 +20,7 @@ import (
 // A stall of the server, for longer than an owner may be silent, ends no partition: neither by the owner nor by the
 // standby.
 func TestProjector_OwnsPartitionsBeyondAStallOfTheServer(t *testing.T) {
-	t.Parallel()
+	eventstest.Long(t)
 	h := newHarness(t)
 	address, err := url.Parse(h.Database.RoleURL("callboard_projector"))
 	if err != nil {
@@ -64,7 +64,6 @@ func TestProjector_OwnsPartitionsBeyondAStallOfTheServer(t *testing.T) {
 // A host can disappear without closing its connections. No statement of a projector waits for it until the
 // operating system gives up.
 func TestProjector_LimitsEveryStatement(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	limited := func(c *projector.Config) {
 		c.Database = schematest.OpenLimitedPool(t, c.Database)
@@ -85,7 +84,6 @@ func TestProjector_LimitsEveryStatement(t *testing.T) {
 // A request to NATS that is lost while a server restarts ends after the client's five seconds, if its context has
 // no deadline. With a long one the partition would wait for that.
 func TestProjector_LimitsNoRequestItself(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.StartProjector(func(c *projector.Config) { c.JetStream = requests{c.JetStream, t} })
 	h.publishCall(uuid.New())

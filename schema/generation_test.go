@@ -43,11 +43,7 @@ func TestGeneration_CreatesReaderIndexesAndGoesLive(t *testing.T) {
 	schematest.NeedOneServer(t, "rights are on whole tables there")
 	t.Parallel()
 	d := schematest.New(t)
-	conn, err := pgx.Connect(t.Context(), d.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(t.Context()) }()
+	conn := connectTo(t, d)
 	whole := describe(t, conn, "projection")
 	var next schema.Generation
 	begin(t, conn, func(tx pgx.Tx) (err error) {
@@ -72,13 +68,11 @@ func TestGeneration_CreatesReaderIndexesAndGoesLive(t *testing.T) {
 		}
 		return next.MakeLive(t.Context(), tx)
 	})
-	var id int64
-	if err := conn.QueryRow(t.Context(), "select id from projection.generation").Scan(&id); err != nil || id != next.ID {
-		t.Errorf("live generation = %d, error = %v, want %d", id, err, next.ID)
+	if id := schematest.QueryOne[int64](t, conn, "select id from projection.generation"); id != next.ID {
+		t.Errorf("live generation = %d, want %d", id, next.ID)
 	}
 	begin(t, conn, func(tx pgx.Tx) error { return first.Drop(t.Context(), tx) })
-	var left bool
-	if err := conn.QueryRow(t.Context(), "select to_regnamespace($1) is not null", first.Schema()).Scan(&left); err != nil || left {
-		t.Errorf("schema exists = %t, error = %v, want false", left, err)
+	if schematest.QueryOne[bool](t, conn, "select to_regnamespace($1) is not null", first.Schema()) {
+		t.Error("the dropped generation's schema exists")
 	}
 }

@@ -1,14 +1,11 @@
 package schema_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"pgregory.net/rapid"
 
 	"callboard/schema/schematest"
@@ -87,33 +84,6 @@ func TestWithdraw_OneKey(t *testing.T) {
 	}
 	if n := schematest.QueryOne[int](t, owner, "select count(*)::int from access.key where revoked_at is null"); n != 1 {
 		t.Errorf("live keys = %d, want 1", n)
-	}
-}
-
-// The projector and the operator may end keys, and no other role.
-func TestRoles_AroundTheJournal(t *testing.T) {
-	d := migrated(t)
-	withdraw := "select access.withdraw(gen_random_uuid(), now(), null)"
-	for role, permitted := range map[string]map[string]bool{
-		"callboard_projector": {withdraw: true},
-		"callboard_operator":  {withdraw: true},
-		"callboard_reader":    {withdraw: false},
-		"callboard_webhooks":  {withdraw: false, "select control.commit_durably()": false},
-	} {
-		conn, err := pgx.Connect(t.Context(), d.RoleURL(role))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for statement, want := range permitted {
-			_, err := conn.Exec(t.Context(), statement)
-			var refused *pgconn.PgError
-			if denied := errors.As(err, &refused) && refused.Code == pgerrcode.InsufficientPrivilege; want != (err == nil) || denied == want {
-				t.Errorf("%s: %s: error = %v, want permitted = %t", role, statement, err, want)
-			}
-		}
-		if err := conn.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package schema_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,9 +18,9 @@ import (
 func TestInvalidatePlans(t *testing.T) {
 	schematest.NeedOneServer(t, "it renames schemas as they are on one server")
 	t.Parallel()
-	const tables, sessions, statements, rounds = 12, 4, 20, 200
+	const tables, sessions, statements, rounds = 12, 4, 20, 30
 	database := schematest.New(t)
-	admin := openSession(t, database)
+	admin := connectTo(t, database)
 	var columns []string
 	for n := range tables {
 		columns = append(columns, fmt.Sprintf("(select v from projection.t%d)", n))
@@ -32,12 +31,10 @@ func TestInvalidatePlans(t *testing.T) {
 			create = append(create, fmt.Sprintf("create table %[1]s.t%[2]d as select '%[1]s' as v", generation, n))
 		}
 	}
-	if _, err := admin.Exec(t.Context(), strings.Join(create, "; ")); err != nil {
-		t.Fatal(err)
-	}
+	schematest.Exec(t, admin, strings.Join(create, "; "))
 	var conns []*pgx.Conn
 	for range sessions {
-		conns = append(conns, openSession(t, database))
+		conns = append(conns, connectTo(t, database))
 	}
 	mixed := 0
 	for round := range rounds {
@@ -57,9 +54,7 @@ func TestInvalidatePlans(t *testing.T) {
 			<-prepared
 		}
 		const rename = "alter schema projection rename to was; alter schema generation_2 rename to projection; alter schema was rename to generation_2"
-		if _, err := admin.Exec(t.Context(), "begin; "+rename+"; commit"); err != nil {
-			t.Fatal(err)
-		}
+		schematest.Exec(t, admin, "begin; "+rename+"; commit")
 		if err := schema.InvalidatePlans(t.Context(), admin); err != nil {
 			t.Fatal(err)
 		}
@@ -88,14 +83,4 @@ func countMixed(t *testing.T, conn *pgx.Conn, statements int, live string) (mixe
 		}
 	}
 	return mixed
-}
-
-func openSession(t *testing.T, database *schematest.Database) *pgx.Conn {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), database.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	return conn
 }

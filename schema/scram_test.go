@@ -2,14 +2,12 @@ package schema_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"callboard/schema"
 	"callboard/schema/schematest"
@@ -29,38 +27,49 @@ func connect(ctx context.Context, url string) error {
 	return conn.Close(ctx)
 }
 
-// Each role connects with its password, which the server has never seen: the log with all statements holds none.
+// Each role connects with its password, which the server has never seen: the log with all statements holds none. The
+// server is that of the other tests, which wait for this one, and get their passwords back.
 func TestSetPasswords(t *testing.T) {
-	t.Parallel()
-	server := schematest.NewCluster(t, map[string]string{"log_statement": "all"})
-	if _, err := schema.Migrate(t.Context(), server.URL("postgres")); err != nil {
+	d := schematest.New(t)
+	pool := d.Pool(t)
+	name := pool.Config().ConnConfig.Database
+	schematest.Exec(t, pool, "alter database "+name+" set log_statement = 'all'")
+	config, err := pgx.ParseConfig(d.RoleURL("callboard_reader"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	first := schema.Passwords{Projector: "projector's: 7\\q\"$1", Reader: "first secret", Operator: "operator-secret", Webhooks: "operator-secret"}
-	second := schema.Passwords{Projector: first.Projector, Reader: "second-secret", Operator: first.Operator, Webhooks: first.Webhooks}
-	for _, p := range []schema.Passwords{first, first, second} {
-		if err := schema.SetPasswords(t.Context(), server.URL("postgres"), p); err != nil {
+	set := func(projector, reader, operator string) {
+		t.Helper()
+		p := schema.Passwords{Projector: projector, Reader: reader, Operator: operator, Webhooks: operator}
+		if err := schema.SetPasswords(context.WithoutCancel(t.Context()), d.URL(), p); err != nil {
 			t.Fatal(err)
 		}
-		for role, password := range map[string]string{"callboard_projector": p.Projector, "callboard_reader": p.Reader, "callboard_operator": p.Operator} {
-			if err := connect(t.Context(), server.UserURL(role, password, "postgres")); err != nil {
+	}
+	t.Cleanup(func() { set(config.Password, config.Password, config.Password) })
+
+	const projector, operator = "projector's: 7\\q\"$1", "operator-secret"
+	for _, reader := range []string{"first secret", "first secret", "second-secret"} {
+		set(projector, reader, operator)
+		for role, password := range map[string]string{
+			"callboard_projector": projector, "callboard_reader": reader, "callboard_operator": operator,
+		} {
+			if err := connect(t.Context(), d.Cluster().UserURL(role, password, name)); err != nil {
 				t.Errorf("%s: error = %v, want none", role, err)
 			}
 		}
 	}
-	var refusal *pgconn.PgError
-	err := connect(t.Context(), server.UserURL("callboard_reader", first.Reader, "postgres"))
-	if !errors.As(err, &refusal) || refusal.Code != pgerrcode.InvalidPassword {
+	err = connect(t.Context(), d.Cluster().UserURL("callboard_reader", "first secret", name))
+	if !schema.HasCode(err, pgerrcode.InvalidPassword) {
 		t.Errorf("replaced password: error = %v, want SQLSTATE %s", err, pgerrcode.InvalidPassword)
 	}
-	log, err := os.ReadFile(server.Log())
+	log, err := os.ReadFile(d.Cluster().Log())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(log), "alter role callboard_reader password 'SCRAM-SHA-256$4096:") {
 		t.Error("the log has no statement with a verifier, want all statements")
 	}
-	for _, password := range []string{"projector's", "projector''s", first.Reader, first.Operator, second.Reader} {
+	for _, password := range []string{"projector's", "projector''s", "first secret", operator, "second-secret"} {
 		if strings.Contains(string(log), password) {
 			t.Errorf("the log contains a password: %s", password)
 		}

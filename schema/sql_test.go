@@ -42,41 +42,6 @@ func TestSQL_IsOnlyInItsFolders(t *testing.T) {
 	}
 }
 
-func TestMisplacedSQL(t *testing.T) {
-	root := t.TempDir()
-	for name, content := range map[string]string{
-		"store/a.go":            "package store\n\nconst q = `select 1`\n",
-		"store/deep/a.sql":      "select 1",
-		"storeroom/a.sql":       "select 1",
-		"cmd/a.go":              "package cmd\n\nvar q, w = \"\\n\\tDelete from t\", \"select a role, then log in\"\n",
-		"cmd/a_test.go":         "package cmd\n\nconst q = `select 1`\n",
-		"cmd/text.go":           "package cmd\n\nvar a, b = \"create stream: %w\", \"with a key as it was\"\n",
-		"cmd/storetest/a.go":    "package storetest\n\nconst q = `select 1`\n",
-		"other/go.mod":          "module other\n",
-		"other/a.sql":           "select 1",
-		".hidden/a.sql":         "select 1",
-		"cmd/deep/generated.go": "package deep\n\nconst q = `with x as (select 1) table x`\n",
-	} {
-		name = filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := misplacedSQL(root, []string{"store"})
-	want := []string{
-		`cmd/a.go has SQL: "\n\tDelete from t"`,
-		`cmd/a.go has SQL: "select a role, then log in"`, // begin error texts and the like with another word
-		"cmd/deep/generated.go has SQL: \"with x as (select 1) table x\"",
-		"storeroom/a.sql has SQL",
-	}
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("misplaced SQL = %q, %v, want %q", got, err, want)
-	}
-}
-
 // misplacedSQL returns a sentence for each SQL file, and each string literal of Go code that is SQL, outside the
 // allowed folders. It ignores tests, packages for tests, hidden folders and other modules.
 func misplacedSQL(root string, allowed []string) ([]string, error) {

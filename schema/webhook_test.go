@@ -1,12 +1,7 @@
 package schema_test
 
 import (
-	"errors"
 	"testing"
-
-	"github.com/jackc/pgerrcode"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"callboard/schema/schematest"
 )
@@ -49,19 +44,9 @@ func TestRoles_AroundWebhooks(t *testing.T) {
 			"select from webhook.notice":   false,
 		},
 	} {
-		conn, err := pgx.Connect(t.Context(), database.RoleURL(role))
-		if err != nil {
-			t.Fatal(err)
-		}
 		for query, permitted := range queries {
-			_, err := conn.Exec(t.Context(), query)
-			var refused *pgconn.PgError
-			denied := errors.As(err, &refused) && refused.Code == pgerrcode.InsufficientPrivilege
-			if permitted && err != nil || !permitted && !denied {
-				t.Errorf("%s: %s: error = %v, want permitted = %v", role, query, err, permitted)
-			}
+			requireRight(t, database, role, query, permitted)
 		}
-		_ = conn.Close(t.Context())
 	}
 }
 

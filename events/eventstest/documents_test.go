@@ -86,33 +86,3 @@ func TestDocuments_Names(t *testing.T) {
 		}
 	}
 }
-
-// README and the operators' pages are short, and wrapped except for tables and commands.
-func TestDocuments_Length(t *testing.T) {
-	for path, text := range documents(t) {
-		if path == "README.md" || strings.HasPrefix(path, "deploy/") {
-			checkLength(t, path, text)
-		}
-	}
-}
-
-func checkLength(t *testing.T, path, text string) {
-	t.Helper()
-	lines, most := strings.Split(strings.TrimRight(text, "\n"), "\n"), 200
-	if path == "deploy/runbooks.md" || path == "deploy/procedures.md" { // links lead to their sections
-		most = 500
-	}
-	if len(lines) > most {
-		t.Errorf("%s: lines = %d, want at most %d", path, len(lines), most)
-	}
-	code := false
-	for i, line := range lines {
-		trimmed := strings.TrimSpace(line)
-		if strings.HasPrefix(trimmed, "```") {
-			code = !code
-		}
-		if n := len([]rune(line)); n > 120 && !code && !strings.HasPrefix(trimmed, "|") {
-			t.Errorf("%s: line %d has %d characters, want at most 120", path, i+1, n)
-		}
-	}
-}

@@ -53,6 +53,9 @@ func TestCompany_UniqueIdentifiers(t *testing.T) {
 	seen := map[uuid.UUID]uint64{}
 	for seed := range uint64(50) {
 		c := New(Config{Seed: seed, Systems: 6})
+		for range c.Events() {
+			break // an iterator that went on would panic
+		}
 		if len(c.Systems()) != 6 || len(c.Groups()) != 2 || len(c.Organizations()) != 2 {
 			t.Fatalf("targets = %d systems, %d groups, %d organizations, want 6, 2, 2",
 				len(c.Systems()), len(c.Groups()), len(c.Organizations()))
@@ -87,36 +90,18 @@ func TestHistory_ExactCalls(t *testing.T) {
 	}
 }
 
-func TestHistory_StopsEarly(t *testing.T) {
-	t.Parallel()
-	for n := range 3 {
-		seen := 0
-		for range New(Config{Calls: 100}).Events() {
-			if seen++; seen > n {
-				break
-			}
-		}
-		if seen != n+1 {
-			t.Errorf("events = %d, want %d", seen, n+1)
-		}
-	}
-}
-
-// Events are in order, and calls are in the period and published after their end: most of them on the mornings of
-// working days.
+// Events are in order, and calls are in the period and published after their end.
 func TestHistory_Period(t *testing.T) {
 	t.Parallel()
 	until := time.Date(2025, time.June, 15, 13, 37, 11, 0, time.UTC)
 	c := New(Config{Calls: 5000, Until: until, Days: 14})
 	from, last := until.AddDate(0, 0, -14), time.Time{}
-	var hours [24]int
 	for e := range c.History() {
 		if e.Time.Before(last) || e.Time.After(until) {
 			t.Fatalf("%s: time = %s, want one from %s to %s", e.ID, e.Time, last, until)
 		}
 		last = e.Time
 		if call, ok := e.State.(*events.Call); ok && call.Version == 1 {
-			hours[call.CreatedAt.Std().Hour()]++
 			if call.CreatedAt.Std().Before(from) || call.EndTime.Value.Std().After(e.Time) {
 				t.Fatalf("call = %s to %s, want one from %s until its publication at %s",
 					call.CreatedAt, call.EndTime.Value, from, e.Time)
@@ -126,12 +111,7 @@ func TestHistory_Period(t *testing.T) {
 	if until.Sub(last) > time.Hour {
 		t.Errorf("time of the last event = %s, want one in the hour before %s", last, until)
 	}
-	if hours[3]*10 > hours[10] || hours[22]*5 > hours[15] || hours[12] >= hours[10] {
-		t.Errorf("calls by hour = %v, want peaks at 10 and 14", hours)
-	}
 }
-
-func noon() time.Time { return time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC) }
 
 func TestLive(t *testing.T) {
 	t.Parallel()
@@ -140,10 +120,10 @@ func TestLive(t *testing.T) {
 	for e := range c.Events() {
 		checker.check(e)
 	}
-	history := len(checker.owners)
+	history, noon := len(checker.owners), time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
 	live, repeated := c.Live(), c.Live()
 	for i := range 1800 {
-		now, calls := noon().Add(time.Duration(i)*time.Second), 0
+		now, calls := noon.Add(time.Duration(i)*time.Second), 0
 		if i%5 == 0 {
 			calls = 1
 		}
@@ -159,16 +139,12 @@ func TestLive(t *testing.T) {
 			if _, err := events.Encode(e); err != nil {
 				t.Fatalf("%s: %v", e.ID, err)
 			}
-			call, ok := e.State.(*events.Call)
-			if ok && call.Version == 1 && now.Sub(call.EndTime.Value.Std()) > time.Hour {
-				t.Errorf("end of a call = %s, want about %s", call.EndTime.Value, now)
-			}
 		}
 	}
 	if n := len(checker.owners) - history; n < 360 {
 		t.Errorf("calls and voicemails in 1800 seconds = %d, want at least 360", n)
 	}
-	live.Next(noon().Add(36*time.Minute), 0)
+	live.Next(noon.Add(36*time.Minute), 0)
 	if len(live.queue.events) != 0 {
 		t.Errorf("events due later than five minutes after their call = %d, want 0", len(live.queue.events))
 	}

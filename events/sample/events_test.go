@@ -130,7 +130,7 @@ func (c *checker) checkTranscript(subject string, s *events.Transcript) {
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	c := newChecker(t)
-	for e := range New(Config{Seed: 8, Systems: 8, Calls: 20_000}).Events() {
+	for e := range New(Config{Seed: 8, Systems: 8, Calls: 12_000}).Events() {
 		c.check(e)
 	}
 	for subject, owner := range c.facets {
@@ -139,19 +139,15 @@ func TestHistory(t *testing.T) {
 		}
 	}
 
-	want := []string{
-		"direction inbound", "direction outbound", "direction internal", "status completed", "status no-answer",
-		"status busy",
-		"status failed", "status canceled", "outcome answered", "outcome missed", "outcome abandoned",
-		"outcome voicemail",
-		"outcome transferred", "outcome forwarded", "emergency true", "edited true", "converted true",
-		"transcript queued",
-		"transcript running", "transcript completed", "transcript failed", "transcript skipped", "transcript removed",
-		"speaker roleagent", "speaker rolecustomer", "speaker numbered", "empty text",
-		"recording processing", "recording ready", "recording unavailable", "analysis processing",
-		"analysis completed", "analysis failed", "representative identified", "representative unknown",
-		"representative not_analyzed", "two legs with one sid", "parent true",
-	}
+	want := strings.Split("direction inbound,direction outbound,direction internal,"+
+		"status completed,status no-answer,status busy,status failed,status canceled,"+
+		"outcome answered,outcome missed,outcome abandoned,outcome voicemail,outcome transferred,outcome forwarded,"+
+		"emergency true,edited true,converted true,two legs with one sid,parent true,"+
+		"transcript queued,transcript running,transcript completed,transcript failed,transcript skipped,transcript removed,"+
+		"speaker roleagent,speaker rolecustomer,speaker numbered,empty text,"+
+		"recording processing,recording ready,recording unavailable,"+
+		"analysis processing,analysis completed,analysis failed,"+
+		"representative identified,representative unknown,representative not_analyzed", ",")
 	for _, entity := range events.Entities() {
 		want = append(want, "callboard."+string(entity)+".changed")
 	}
@@ -165,43 +161,6 @@ func TestHistory(t *testing.T) {
 	}
 	if c.features["parent false"] {
 		t.Error("the parent sid of a leg belongs to no call")
-	}
-}
-
-// All topics exist, and all placeholders have values: the conversations of all trades can be held.
-func TestReadTexts(t *testing.T) {
-	t.Parallel()
-	for _, trade := range trades() {
-		texts := readTexts(trade)
-		for _, name := range []string{"business", "organization", "department", "price", "exchange", "tip"} {
-			if len(texts.lists[name]) == 0 {
-				t.Errorf("%s: list %s is empty", trade, name)
-			}
-		}
-		for kind := range strings.FieldsSeq("inbound outbound internal brief message opening closing greeting filler") {
-			if len(texts.topics[kind]) == 0 {
-				t.Errorf("%s: topics of kind %s = 0, want some", trade, kind)
-			}
-			for _, topic := range texts.topics[kind] {
-				checkTopic(t, texts, trade+" "+kind+" "+topic.category, topic)
-			}
-		}
-	}
-}
-
-func checkTopic(t *testing.T, texts *texts, name string, topic topic) {
-	t.Helper()
-	variants := 0
-	for _, l := range topic.lines {
-		if l.answer && len(l.variants) < variants {
-			t.Errorf("%s: answers = %q, want %d as in the line before", name, l.variants, variants)
-		}
-		variants = len(l.variants)
-		for _, text := range l.variants {
-			values := map[string]string{"business": "B", "agent": "A", "caller": "C D", "first": "C", "number": "1"}
-			c := conversation{random: newRandom(name), texts: texts, values: values}
-			c.fill(text) // panics without a value
-		}
 	}
 }
 
@@ -221,23 +180,4 @@ func TestAudio(t *testing.T) {
 	if format != "RIFFWAVEfmt data" || int(length) != len(wav)-wavHeader {
 		t.Errorf("header = %q with %d bytes of samples, want those of WAV and %d", format, length, len(wav)-wavHeader)
 	}
-	loud := 0
-	for i := wavHeader; i < len(wav); i += 2 {
-		if n := int16(binary.LittleEndian.Uint16(wav[i:])); n > 2500 || n < -2500 {
-			loud++
-		}
-	}
-	if share := loud * 100 / (len(wav) / 2); share < 20 {
-		t.Errorf("loud samples = %d%%, want at least 20%%", share)
-	}
-}
-
-func BenchmarkHistory(b *testing.B) {
-	b.ReportAllocs()
-	n := 0
-	for range New(Config{Seed: 1, Systems: 20, Calls: b.N}).History() {
-		n++
-	}
-	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "events/s")
-	b.ReportMetric(float64(n)/float64(b.N), "events/call")
 }

@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -29,9 +30,11 @@ type harness struct {
 	log         eventstest.LogBuffer
 }
 
-func newHarness(tb testing.TB) *harness {
-	tb.Helper()
-	h := &harness{Harness: projectortest.NewHarness(tb), noon: midnight().Add(-12 * time.Hour)}
+// newHarness returns the harness of a test that runs beside others.
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	t.Parallel()
+	h := &harness{Harness: projectortest.NewHarness(t), noon: midnight().Add(-12 * time.Hour)}
 	h.createStream()
 	return h
 }
@@ -49,7 +52,9 @@ func (h *harness) createStream() {
 func (h *harness) awaitStream() {
 	h.Helper()
 	h.eventually("the stream", func() bool {
-		_, err := h.auditStream.Info(h.Context())
+		ctx, cancel := context.WithTimeout(h.Context(), time.Second) // a request can be lost with the connection, too
+		defer cancel()
+		_, err := h.auditStream.Info(ctx)
 		return err == nil
 	})
 }
@@ -57,15 +62,16 @@ func (h *harness) awaitStream() {
 // start runs a writer until the test ends or stop is called; stop returns once the writer has ended.
 func (h *harness) start(change ...func(*writer.Config)) (stop func()) {
 	h.Helper()
-	connections, disconnect := projectortest.Connect(h, h.Server.URL(), h.Database.RoleURL("callboard_projector"))
-	h.Cleanup(disconnect) // runs after the writer's end, which is registered later
+	connections, _ := projectortest.Connect(h, h.Server.URL(), h.Database.RoleURL("callboard_projector"))
 	config := writer.Config{
 		JetStream: connections.JetStream, Database: connections.Database, Log: zerolog.New(&h.log), Metrics: prometheus.NewRegistry(),
 	}
 	for _, apply := range change {
 		apply(&config)
 	}
-	return h.Run(writer.New(config).Run)
+	w := writer.New(config)
+	w.Hasten()
+	return h.Run(w.Run)
 }
 
 // publish publishes entries as one message.
@@ -78,21 +84,21 @@ func (h *harness) publish(entries ...events.AuditEntry) {
 	h.PublishRaw(events.AuditSubject, nil, string(message))
 }
 
+// store publishes entries as one message and waits until they are stored. A writer must run.
+func (h *harness) store(entries ...events.AuditEntry) {
+	h.Helper()
+	h.publish(entries...)
+	h.waitUntilStored()
+}
+
 // waitUntilStored waits until the position is at the stream's last message.
 func (h *harness) waitUntilStored() {
 	h.Helper()
-	h.eventually("every message stored", h.allStored)
-}
-
-func (h *harness) allStored() bool {
-	info, err := h.auditStream.Info(h.Context())
-	return err == nil && h.position() == int64(info.State.LastSeq)
-}
-
-// position returns the sequence of the last stored message; 0 without a position.
-func (h *harness) position() int64 {
-	h.Helper()
-	return h.QueryInt("select coalesce(max(sequence), 0) from control.audit_position")
+	h.eventually("every message stored", func() bool {
+		info, err := h.auditStream.Info(h.Context())
+		position := h.QueryInt("select coalesce(max(sequence), 0) from control.audit_position")
+		return err == nil && position == int64(info.State.LastSeq)
+	})
 }
 
 // eventually shows the log if the condition does not become true.
@@ -117,9 +123,11 @@ func (h *harness) storedCount() int64 {
 	return h.QueryInt("select count(*) from access.audit")
 }
 
-func (h *harness) deadLetters() int64 {
+func (h *harness) requireNoDeadLetters() {
 	h.Helper()
-	return h.QueryInt("select count(*) from control.dead_letter")
+	if got := h.QueryInt("select count(*) from control.dead_letter"); got != 0 {
+		h.Errorf("dead letters = %d, want 0", got)
+	}
 }
 
 // partitions returns the names of the audit's partitions in order.

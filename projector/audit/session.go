@@ -83,7 +83,7 @@ func (s *session) deleteConsumer(ctx context.Context, stream jetstream.Stream) {
 }
 
 func (s *session) run(ctx context.Context) error {
-	for last := time.Now(); ctx.Err() == nil && time.Since(last) < maxIdle; {
+	for last := time.Now(); ctx.Err() == nil && time.Since(last) < s.maxIdle; {
 		messages, err := fetch(s.consumer)
 		if err != nil {
 			return err

@@ -32,6 +32,10 @@ type Writer struct {
 	config    Config
 	metrics   *metrics
 	lastError string // the text of the latest error; empty after a success
+
+	maxIdle         time.Duration // how long a session goes on without messages
+	observeInterval time.Duration // between two looks at the state of the stream
+	standbyInterval time.Duration // how long the position must be unchanged before a standby writer resumes
 }
 
 // New returns a writer. It registers its metrics with config.Metrics, and panics if they are registered already.
@@ -39,7 +43,10 @@ func New(config Config) *Writer {
 	if config.Retention == 0 {
 		config.Retention = defaultRetention
 	}
-	return &Writer{config: config, metrics: newMetrics(config.Metrics)}
+	return &Writer{
+		config: config, metrics: newMetrics(config.Metrics),
+		maxIdle: maxIdle, observeInterval: observeInterval, standbyInterval: standbyInterval,
+	}
 }
 
 // Run writes entries and drops days older than the retention until ctx ends, and returns nil. It retries after every
@@ -65,7 +72,6 @@ func (w *Writer) Run(ctx context.Context) error {
 	}
 }
 
-// standbyInterval is how long the position must be unchanged before a standby writer resumes.
 const standbyInterval = 2 * time.Second
 
 // standBy waits while another writer stores entries. Two at a time would both be right, since the position admits one
@@ -77,7 +83,7 @@ func (w *Writer) standBy(ctx context.Context) {
 			return // the next session reports the error
 		}
 		seen = p
-		projector.Pause(ctx, standbyInterval)
+		projector.Pause(ctx, w.standbyInterval)
 	}
 }
 
@@ -129,7 +135,7 @@ func (w *Writer) observe(ctx context.Context) {
 		if err := w.observeOnce(ctx, &stored); unlessEnded(ctx, err) != nil {
 			w.config.Log.Debug().Err(err).Msg("reading the state of the audit stream failed")
 		}
-		projector.Pause(ctx, observeInterval)
+		projector.Pause(ctx, w.observeInterval)
 	}
 }
 

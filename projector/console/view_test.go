@@ -5,7 +5,31 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"callboard/events"
+	"callboard/projector/deadletter"
+	"callboard/projector/status"
 )
+
+func pointer[T any](v T) *T { return &v }
+
+// reportOf returns a report of partitions that are current.
+func reportOf(now time.Time, partitions int) status.Report {
+	r := status.Report{
+		Stream: events.StreamName, Messages: 6_621_904, Time: now, ClockAgeSeconds: pointer(0.5), Generation: pointer[int64](7), Migrated: true,
+		Generations: []status.Generation{
+			{ID: 7, State: status.Live, StartedAt: now.Add(-90 * time.Hour), SwitchedAt: pointer(now.Add(-89 * time.Hour)), Current: true},
+		},
+	}
+	for i := range partitions {
+		head := uint64(6_600_000 + 311*i)
+		r.Partitions = append(r.Partitions, status.Partition{
+			Partition: i, Head: head, Position: head, Watermark: pointer(now.Add(-400 * time.Millisecond)),
+			Owner: pointer(fmt.Sprintf("projector@callboard-projector-%d/1", i%2)),
+		})
+	}
+	return r
+}
 
 // Each problem is an issue, and its commands can be copied.
 func TestView_Issues(t *testing.T) {
@@ -95,8 +119,7 @@ func TestConceal(t *testing.T) {
 	t.Parallel()
 	const text = `{"key":"sk_phones_0123456789ab_secret","url":"https://bucket/a.wav?X-Amz-Signature=secret\u0026a=b","question":"why? because"}`
 	const want = `{"key":"sk_phones_(hidden)","url":"https://bucket/a.wav?(hidden)","question":"why? because"}`
-	l := letterOf(time.Now(), 1)
-	l.Reason, l.Subject = "x "+text, "x "+text
+	l := deadletter.DeadLetter{ID: 1, State: deadletter.Open, Reason: "x " + text, Subject: "x " + text}
 	if v := newDeadLetterView(time.Now(), l); v.Reason != "x "+want || v.Subject != "x "+want {
 		t.Errorf("view = %+v, want %s in its reason and subject", v, want)
 	}

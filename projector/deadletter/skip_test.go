@@ -67,8 +67,7 @@ func TestSkip(t *testing.T) {
 func TestSkip_NothingToSkip(t *testing.T) {
 	h := newHarness(t)
 	stop := h.startProjector()
-	h.PublishStates(projectortest.PhoneSystem(h.NewSystemIn(1)))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.PhoneSystem(h.NewSystemIn(1)))
 	stop()
 	for _, partition := range []int{0, 1, 2} {
 		_, err := deadletter.Skip(t.Context(), h.operator, h.JetStream, events.StreamName, partition)

@@ -29,6 +29,7 @@ type sharedEnv struct {
 
 func newSharedEnv(t *testing.T, partitions int, budget int64, options ...eventstest.Option) *sharedEnv {
 	t.Helper()
+	t.Parallel()
 	e := &sharedEnv{T: t, js: eventstest.JetStream(t, eventstest.NewServer(t, options...).URL())}
 	var err error
 	if e.stream, err = e.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"phones.>"}}); err != nil {
@@ -170,7 +171,6 @@ func receive(m *feed.Member, want []uint64) error {
 }
 
 func TestShared_DeliversEveryPartitionByOneConsumer(t *testing.T) {
-	t.Parallel()
 	const partitions = 16
 	e := newSharedEnv(t, partitions, 1<<20)
 	e.publishMany(2000, partitions)
@@ -183,13 +183,17 @@ func TestShared_DeliversEveryPartitionByOneConsumer(t *testing.T) {
 			t.Errorf("partition %d: %v", p, err)
 		}
 	}
-	if list := e.consumers(); len(list) != 1 || len(list[0].FilterSubjects) > 0 {
-		t.Errorf("consumers = %+v, want one without a filter", list)
+	list := e.consumers()
+	if len(list) != 1 || len(list[0].FilterSubjects) > 0 {
+		t.Fatalf("consumers = %+v, want one without a filter", list)
+	}
+	c := list[0]
+	if c.Durable != "" || c.AckPolicy != jetstream.AckNonePolicy || !c.MemoryStorage || c.InactiveThreshold < 5*time.Minute {
+		t.Errorf("consumer = %+v, want one in memory without acknowledgements, which expires after 5 minutes or more", c)
 	}
 }
 
 func TestShared_FiltersWhereItServesAShare(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 4, 1<<20)
 	e.publishMany(40, 4)
 	zero, two := e.join(0, 0), e.join(2, 5) // the message 5 is of partition 0
@@ -210,8 +214,7 @@ func TestShared_FiltersWhereItServesAShare(t *testing.T) {
 
 // Partitions leave with messages in hand and join again, under load, and everyone gets each of its messages once.
 func TestShared_MembersJoinAndLeaveUnderLoad(t *testing.T) {
-	t.Parallel()
-	const partitions, messages = 4, 8000
+	const partitions, messages = 4, 3000
 	e := newSharedEnv(t, partitions, 16<<10)
 	var publishing sync.WaitGroup
 	publishing.Go(func() { e.publishMany(messages, partitions) })
@@ -262,7 +265,6 @@ func (e *sharedEnv) follow(partition, count int, rejoins bool) error {
 
 // A partition that is far behind reads by a consumer of its own, which ends when it has caught up. Nobody waits for it.
 func TestShared_APartitionFarBehindCatchesUp(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 2, 1<<20)
 	const messages = 24_000
 	e.publishMany(messages, 2)
@@ -297,7 +299,6 @@ func TestShared_APartitionFarBehindCatchesUp(t *testing.T) {
 
 // A partition that works off its queue is not passed by when its share is full: its messages would be read twice.
 func TestShared_WaitsForAPartitionThatWorksOffItsQueue(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 2, 1<<20)
 	e.feed.SetStuckTimeout(time.Minute)
 	const messages = 200 // ten times the share
@@ -325,7 +326,6 @@ func TestShared_WaitsForAPartitionThatWorksOffItsQueue(t *testing.T) {
 
 // The room of a batch is given back when it is done, or when the member leaves.
 func TestMember_GivesBackRoom(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 1, 1<<20)
 	m := e.feed.Join(t.Context(), 0, 0)
 	var last uint64
@@ -356,8 +356,8 @@ func TestMember_GivesBackRoom(t *testing.T) {
 // A clock message proves that a partition has all of its messages below it: one that the stream has lost since is
 // not waited for.
 func TestShared_CatchesUpWithAClockMessage(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 2, 1000)
+	e.feed.SetStuckTimeout(100 * time.Millisecond)
 	zero, one := e.join(0, 0), e.join(1, 0)
 	e.consumerOfAll()
 	large := make([]byte, 600)
@@ -384,7 +384,6 @@ func TestShared_CatchesUpWithAClockMessage(t *testing.T) {
 
 // A clock message keeps its place among the messages of a partition that has some, and is not taken alone.
 func TestMember_ClockMessagesKeepTheirPlace(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 1, 1<<20)
 	m := e.join(0, 0)
 	want := []uint64{e.publish(0, nil), e.publishClock(), e.publish(0, nil)}
@@ -420,7 +419,6 @@ func TestMember_ClockMessagesKeepTheirPlace(t *testing.T) {
 
 // The counted bytes of a backlog of large messages stay within the budget, while nobody takes any and while all do.
 func TestShared_CountedBytesStayWithinTheBudget(t *testing.T) {
-	t.Parallel()
 	const partitions, each, budget, size = 4, 12, 8 << 20, 1000 << 10 // two fit into a share
 	e := newSharedEnv(t, partitions, budget, eventstest.MaxPayload(2<<20))
 	for range each {
@@ -428,53 +426,45 @@ func TestShared_CountedBytesStayWithinTheBudget(t *testing.T) {
 			e.publish(p, make([]byte, size))
 		}
 	}
-	most := int64(0)
-	observe := func() int64 {
+	within := func() bool {
 		used := e.feed.Used()
-		most = max(most, used)
-		return used
+		if used > budget {
+			t.Fatalf("bytes in memory = %d, want at most %d", used, budget)
+		}
+		return used > budget-2*size
 	}
 	members := make([]*feed.Member, partitions)
 	for p := range members {
 		members[p] = e.join(p, 0)
 	}
-	eventstest.Eventually(t, "a full feed", func() bool { return observe() > budget-2*size })
+	eventstest.Eventually(t, "a full feed", within)
 	errs := make(chan error, partitions)
 	for p, m := range members {
 		want := e.stored(p)
 		go func() { errs <- receive(m, want) }()
 	}
-	eventstest.Eventually(t, "all messages received", func() bool { observe(); return len(errs) == partitions })
+	eventstest.Eventually(t, "all messages received", func() bool {
+		within()
+		return len(errs) == partitions
+	})
 	for range partitions {
 		if err := <-errs; err != nil {
 			t.Error(err)
 		}
-	}
-	if most > budget {
-		t.Errorf("bytes in memory = %d, want at most %d", most, budget)
 	}
 	if used := e.feed.Used(); used != 0 {
 		t.Errorf("bytes in memory at the end = %d, want 0", used)
 	}
 }
 
+// A message above the budget, which is larger than the usual pull, is alone.
 func TestShared_AMessageAboveTheBudgetIsAlone(t *testing.T) {
-	t.Parallel()
-	e := newSharedEnv(t, 2, 1000)
-	zero, one := e.join(0, 0), e.join(1, 0)
-	small, large, after := e.publish(0, make([]byte, 500)), e.publish(1, make([]byte, 5000)), e.publish(0, make([]byte, 500))
-	if err := errors.Join(receive(zero, []uint64{small}), receive(one, []uint64{large}), receive(zero, []uint64{after})); err != nil {
-		t.Error(err)
-	}
-}
-
-// A message that is larger than the usual pull arrives.
-func TestShared_PullsTheLargestMessage(t *testing.T) {
-	t.Parallel()
 	const size = 17 << 20
-	e := newSharedEnv(t, 1, 64<<20, eventstest.MaxPayload(size))
-	m := e.join(0, 0)
-	if err := receive(m, []uint64{e.publish(0, make([]byte, size))}); err != nil {
+	e := newSharedEnv(t, 2, 1000, eventstest.MaxPayload(size))
+	zero, one := e.join(0, 0), e.join(1, 0)
+	small, large := e.publish(0, make([]byte, 500)), e.publish(1, make([]byte, size))
+	after := e.publish(0, make([]byte, 500))
+	if err := errors.Join(receive(zero, []uint64{small}), receive(one, []uint64{large}), receive(zero, []uint64{after})); err != nil {
 		t.Error(err)
 	}
 }
@@ -482,9 +472,9 @@ func TestShared_PullsTheLargestMessage(t *testing.T) {
 // Partitions that commit nothing hold up the others for a moment only. They miss nothing, also if no further
 // message of them comes.
 func TestShared_StuckPartitionsAreSkipped(t *testing.T) {
-	t.Parallel()
 	const partitions, each = 4, 40
 	e := newSharedEnv(t, partitions, 4000)
+	e.feed.SetStuckTimeout(100 * time.Millisecond)
 	var members []*feed.Member
 	for p := range partitions {
 		members = append(members, e.join(p, 0))
@@ -515,7 +505,6 @@ func TestShared_StuckPartitionsAreSkipped(t *testing.T) {
 // Anybody who may publish can store a message that client libraries take for a word of the server: no data, and the
 // header of a status.
 func TestShared_DeliversMessagesThatLookLikeAStatus(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 1, 1<<20)
 	m := e.join(0, 0)
 	var want []uint64
@@ -534,7 +523,6 @@ func TestShared_DeliversMessagesThatLookLikeAStatus(t *testing.T) {
 }
 
 func TestShared_FailsAllMembersOnAGap(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 2, 1<<20)
 	zero, one := e.join(0, 0), e.join(1, 0)
 	if err := receive(zero, []uint64{e.publish(0, nil)}); err != nil {
@@ -555,29 +543,33 @@ func TestShared_FailsAllMembersOnAGap(t *testing.T) {
 	e.publishMany(4, 2)
 	for range taken.Messages() {
 	}
-	for p, m := range []*feed.Member{zero, one} {
+	e.requireFailure(feed.ErrGap, zero, one)
+}
+
+// requireFailure requires that members fail with an error. One that joins again misses nothing.
+func (e *sharedEnv) requireFailure(want error, members ...*feed.Member) {
+	e.Helper()
+	for p, m := range members {
 		var err error
 		for err == nil {
 			_, err = next(m, 1)
 			m.Done()
 		}
-		if !errors.Is(err, feed.ErrGap) {
-			t.Errorf("partition %d: error = %v, want ErrGap", p, err)
+		if !errors.Is(err, want) {
+			e.Errorf("partition %d: error = %v, want %v", p, err, want)
 		}
 		m.Leave()
 	}
-	if again := e.join(1, 1); receive(again, e.stored(1)) != nil {
-		t.Error("a member that joins again misses messages")
+	if err := receive(e.join(1, 1), append(e.stored(1), e.publish(1, nil))); err != nil {
+		e.Error(err)
 	}
 }
 
 // A deleted consumer fails all members; those that join again miss nothing.
 func TestShared_FailsAllMembersWhenTheConsumerIsDeleted(t *testing.T) {
-	t.Parallel()
 	e := newSharedEnv(t, 2, 1<<20)
 	zero, one := e.join(0, 0), e.join(1, 0)
-	first := e.publish(0, nil)
-	if err := receive(zero, []uint64{first}); err != nil {
+	if err := receive(zero, []uint64{e.publish(0, nil)}); err != nil {
 		t.Fatal(err)
 	}
 	name := e.consumerOfAll()
@@ -588,14 +580,5 @@ func TestShared_FailsAllMembersWhenTheConsumerIsDeleted(t *testing.T) {
 	if err := e.stream.DeleteConsumer(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []*feed.Member{zero, one} {
-		if _, err := next(m, 1); !errors.Is(err, jetstream.ErrConsumerDeleted) {
-			t.Errorf("error = %v, want ErrConsumerDeleted", err)
-		}
-		m.Leave()
-	}
-	again := e.join(1, first)
-	if err := receive(again, []uint64{e.publish(1, nil)}); err != nil {
-		t.Error(err)
-	}
+	e.requireFailure(jetstream.ErrConsumerDeleted, zero, one)
 }

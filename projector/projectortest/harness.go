@@ -83,6 +83,13 @@ func (h *Harness) PublishStates(states ...events.State) {
 	h.Publish(list...)
 }
 
+// Apply publishes an event of every state, and waits until a projector, which must run, has applied them.
+func (h *Harness) Apply(states ...events.State) {
+	h.Helper()
+	h.PublishStates(states...)
+	h.WaitUntilCaughtUp()
+}
+
 // PublishRaw publishes a message without encoding or checking it, and returns its sequence. The header may be nil.
 func (h *Harness) PublishRaw(subject string, header nats.Header, data string) uint64 {
 	h.Helper()
@@ -275,33 +282,19 @@ func Call(system, id uuid.UUID) *events.Call {
 	}
 }
 
-// Connect returns the configuration of a projector with its own connections, which disconnect closes.
+// Connect returns the configuration of a projector with its own connections. They end with the test, and those to the
+// database when they are closed before.
 func Connect(tb testing.TB, natsURL, databaseURL string) (config projector.Config, disconnect func()) {
 	tb.Helper()
-	pool, err := pgxpool.New(context.WithoutCancel(tb.Context()), databaseURL+"&search_path=projection")
+	pool := schematest.OpenPool(tb, databaseURL+"&search_path=projection")
+	js, err := jetstream.New(eventstest.Connect(tb, natsURL))
 	if err != nil {
 		tb.Fatal(err)
-	}
-	nc, err := nats.Connect(natsURL, nats.Timeout(30*time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
-	if err != nil {
-		pool.Close()
-		tb.Fatal(err)
-	}
-	js, err := jetstream.New(nc)
-	if err != nil {
-		tb.Fatal(err)
-	}
-
-	disconnect = func() {
-		closed := nc.StatusChanged(nats.CLOSED)
-		nc.Close()
-		<-closed
-		pool.Close()
 	}
 	return projector.Config{
 		JetStream: js, Stream: events.StreamName, Database: pool, Clock: 50 * time.Millisecond, Tick: 50 * time.Millisecond, OwnerChecks: 200,
 		Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
-	}, disconnect
+	}, pool.Close
 }
 
 // Clock is a projector's clock that a test moves. One that is behind finds the stream's clock ahead. Its zero value is

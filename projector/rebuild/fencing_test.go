@@ -26,30 +26,35 @@ func (h *harness) waitsForLock(condition string) bool {
 
 // A projector that reads its rows before the switch and commits after it writes into neither generation.
 func TestRun_FencesProjectorThatHasReadRows(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	log := new(eventstest.LogBuffer)
 	stop := h.StartProjector(projectortest.LogTo(log))
 	system := uuid.New()
-	h.PublishStates(projectortest.PhoneSystem(system), projectortest.Call(system, uuid.New()))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.PhoneSystem(system), projectortest.Call(system, uuid.New()))
 	lock, err := h.Pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	late := projectortest.Call(system, uuid.New())
+	released := make(chan struct{})
 	result := h.rebuild(onStep(rebuild.StepSwitch, func() {
 		if _, err := lock.Exec(t.Context(), "lock table projection.call_log in access exclusive mode"); err != nil {
 			t.Error(err)
 		}
 		h.PublishStates(late)
 		eventstest.Eventually(t, "the projector waits for its rows", func() bool { return h.waitsForLock("relname = 'call_log'") })
-	}), onStep(rebuild.StepDrop, func() {
-		if err := lock.Rollback(t.Context()); err != nil {
-			t.Error(err)
-		}
-		eventstest.Eventually(t, "the projector is fenced", func() bool { return log.Contains(store.ErrFenced.Error()) })
+		go func() {
+			defer close(released)
+			eventstest.Eventually(t, "the switch", func() bool {
+				return h.QueryInt("select id from control.generation where state = 'live'") != 1
+			})
+			if err := lock.Rollback(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
 	}))
+	<-released
+	eventstest.Eventually(t, "the projector is fenced", func() bool { return log.Contains(store.ErrFenced.Error()) })
 	h.WaitUntilCaughtUp()
 	stop()
 	if result.Replaced != 1 {
@@ -64,12 +69,10 @@ func TestRun_FencesProjectorThatHasReadRows(t *testing.T) {
 // The switch waits for a commit that has begun, and both generations have its rows.
 func TestRun_SwitchWaitsForCommit(t *testing.T) {
 	schematest.NeedOneServer(t, "it needs a trigger")
-	t.Parallel()
 	h := newHarness(t)
 	stop := h.StartProjector()
 	system := uuid.New()
-	h.PublishStates(projectortest.PhoneSystem(system))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.PhoneSystem(system))
 	h.Exec("create function public.hold() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(42); return new; end $$")
 	h.Exec("create trigger hold before insert on projection.call_log for each row execute function public.hold()")
 	lock, err := h.Pool.Begin(t.Context())
@@ -98,8 +101,7 @@ func TestRun_SwitchWaitsForCommit(t *testing.T) {
 	for _, table := range []string{"generation_1.call_log", "projection.call_log"} {
 		h.requireCount("rows in "+table, 1, "select count(*) from "+table+" where id = $1", late.ID)
 	}
-	h.PublishStates(projectortest.Call(system, uuid.New()))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.Call(system, uuid.New()))
 	stop()
 	h.requireVerified("after the switch")
 	h.RequireReplayEquals(h.Database.Projection(t))

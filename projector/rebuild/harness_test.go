@@ -21,20 +21,21 @@ func TestMain(m *testing.M) {
 	schematest.RunAndFindLeaks(m, eventstest.IgnoreObjectStoreWatcher(), eventstest.IgnoreSourceRemoval())
 }
 
-// harness adds the operations of this package to a stream, a database and projectors.
+// harness adds the operations of this package to a stream, a database and projectors. Its test runs beside others.
 type harness struct {
 	*projectortest.Harness
 }
 
-func newHarness(tb testing.TB) *harness {
-	tb.Helper()
-	return &harness{projectortest.NewHarness(tb)}
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	t.Parallel()
+	return &harness{projectortest.NewHarness(t)}
 }
 
 // newAppliedHarness returns a harness whose projector has applied events. stop stops the projector.
-func newAppliedHarness(tb testing.TB, history []events.Event) (h *harness, stop func()) {
-	tb.Helper()
-	h = newHarness(tb)
+func newAppliedHarness(t *testing.T, history []events.Event) (h *harness, stop func()) {
+	t.Helper()
+	h = newHarness(t)
 	stop = h.StartProjector()
 	h.Publish(history...)
 	h.WaitUntilCaughtUp()
@@ -42,9 +43,9 @@ func newAppliedHarness(tb testing.TB, history []events.Event) (h *harness, stop 
 }
 
 // newStoppedHarness returns a harness whose projector has applied events and was stopped.
-func newStoppedHarness(tb testing.TB, history []events.Event) *harness {
-	tb.Helper()
-	h, stop := newAppliedHarness(tb, history)
+func newStoppedHarness(t *testing.T, history []events.Event) *harness {
+	t.Helper()
+	h, stop := newAppliedHarness(t, history)
 	stop()
 	return h
 }
@@ -139,11 +140,9 @@ func (h *harness) rollback() rebuild.Result {
 	return result
 }
 
-func (h *harness) verify() rebuild.Comparison { return h.verifySystem(uuid.NullUUID{}) }
-
-func (h *harness) verifySystem(system uuid.NullUUID) rebuild.Comparison {
+func (h *harness) verify() rebuild.Comparison {
 	h.Helper()
-	result, err := rebuild.Verify(h.Context(), h.config(), system)
+	result, err := rebuild.Verify(h.Context(), h.config(), uuid.NullUUID{})
 	if err != nil {
 		h.Fatal(err)
 	}

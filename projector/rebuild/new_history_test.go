@@ -58,37 +58,25 @@ func (w *walk) step(ctx context.Context) error {
 // While the projection of one stream is served and moves on, a rebuild takes another stream, with other partitions,
 // for the next generation. A client that walks by updatedAt reads every row once more.
 func TestRun_NewHistory(t *testing.T) {
-	t.Parallel()
 	history := sampleEvents(71, 60)
 	h, stopProjector := newAppliedHarness(t, history)
 	var walks []*walk
 	for _, system := range systemsOf(history) {
 		walks = append(walks, &walk{pool: h.Pool, system: system, seen: make(map[uuid.UUID]time.Time)})
 	}
-	stopWalking := h.Run(func(ctx context.Context) error {
-		tick := time.NewTicker(50 * time.Millisecond)
-		defer tick.Stop()
-		for ; ctx.Err() == nil; <-tick.C {
-			for _, w := range walks {
-				if err := w.step(ctx); err != nil && ctx.Err() == nil {
-					return err
-				}
+	step := func() {
+		for _, w := range walks {
+			if err := w.step(t.Context()); err != nil {
+				t.Error(err)
 			}
 		}
-		return nil
-	})
+	}
 	busy := systemsOf(history)[0]
-	stopPublishing := h.Run(func(ctx context.Context) error {
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for ; ctx.Err() == nil; <-tick.C {
-			call := events.Changed(projectortest.Call(busy, uuid.New()))
-			if err := h.Publisher.Publish(context.WithoutCancel(ctx), call); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	goOn := func() {
+		h.Apply(projectortest.Call(busy, uuid.New()))
+		step()
+	}
+	goOn()
 	other := eventstest.JetStream(t, eventstest.NewServer(t).URL())
 	eventstest.CreateStream(t, other, h.Partitions+1)
 	publisher := events.NewPublisher(other, "test")
@@ -99,14 +87,15 @@ func TestRun_NewHistory(t *testing.T) {
 	var frozen time.Time
 	freeze := onStep(rebuild.StepLoad, func() {
 		frozen = projectortest.QueryOne[time.Time](h.Harness, "select max(watermark) from projection.position")
-		h.WaitUntilCaughtUp()
+		goOn()
 	})
-	result := h.rebuild(freeze, func(c *rebuild.Config) { c.JetStream = other })
+	fromOther := func(c *rebuild.Config) { c.JetStream = other }
+	result := h.rebuild(fromOther, freeze, onStep(rebuild.StepIndex, goOn), onStep(rebuild.StepSwitch, goOn))
 	if !result.NewHistory {
 		t.Error("the rebuild does not report a new history")
 	}
-	stopPublishing()
 	stopProjector()
+	step()
 	h.requireCount("rows before the highest watermark", 0, "select count(*) from projection.call_log where updated_at < $1", frozen)
 	h.requireCount("watermarks before the highest one", 0, "select count(*) from projection.position where watermark < $1", frozen)
 	h.JetStream, h.Publisher, h.Partitions = other, publisher, h.Partitions+1
@@ -115,28 +104,15 @@ func TestRun_NewHistory(t *testing.T) {
 	if h.Stream, err = other.Stream(t.Context(), events.StreamName); err != nil {
 		t.Fatal(err)
 	}
-	h.PublishStates(projectortest.Call(busy, uuid.New()))
-	h.WaitUntilCaughtUp()
+	goOn()
 	h.waitForWatermarks()
-	stopWalking()
+	step()
 	missed := 0
 	for _, w := range walks {
-		if err := w.step(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		calls, err := h.Pool.Query(t.Context(), "select id, updated_at from projection.call_log where system_id = $1", w.system)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var id uuid.UUID
-		var at time.Time
-		if _, err := pgx.ForEachRow(calls, []any{&id, &at}, func() error {
+		for id, at := range h.calls(w.system) {
 			if !w.seen[id].Equal(at) {
 				missed++
 			}
-			return nil
-		}); err != nil {
-			t.Fatal(err)
 		}
 	}
 	if missed > 0 {
@@ -149,7 +125,6 @@ func TestRun_NewHistory(t *testing.T) {
 // An abandoned rebuild from another stream lets the watermarks move again. The previous generation can be dropped
 // before, and they stay.
 func TestDrop_ReleasesWatermarks(t *testing.T) {
-	t.Parallel()
 	h, _ := newAppliedHarness(t, sampleEvents(72, 20))
 	if _, err := rebuild.Run(t.Context(), h.config(), true); err != nil {
 		t.Fatal(err)
@@ -170,8 +145,7 @@ func TestDrop_ReleasesWatermarks(t *testing.T) {
 	if _, err := rebuild.Drop(t.Context(), h.config(), rebuild.Previous); err != nil {
 		t.Fatal(err)
 	}
-	h.PublishStates(projectortest.Call(uuid.New(), uuid.New()))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.Call(uuid.New(), uuid.New()))
 	h.requireCount("watermarks above the highest one", 0, "select count(*) from projection.position where watermark > $1", highest)
 	if _, err := rebuild.Drop(t.Context(), h.config(), rebuild.Unfinished); err != nil {
 		t.Fatal(err)

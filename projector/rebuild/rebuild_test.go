@@ -7,13 +7,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"callboard/events/eventstest"
-	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
 )
 
 func TestRun_GivesSameRowsAndProjectorContinues(t *testing.T) {
-	t.Parallel()
 	history := sampleEvents(7, 300)
 	half := len(history) / 2
 	h, _ := newAppliedHarness(t, history[:half])
@@ -30,7 +27,6 @@ func TestRun_GivesSameRowsAndProjectorContinues(t *testing.T) {
 }
 
 func TestRun_OtherOperationsAreRefusedMeanwhile(t *testing.T) {
-	t.Parallel()
 	h := newStoppedHarness(t, sampleEvents(11, 20))
 	busy := func(err error) bool { return errors.Is(err, rebuild.ErrBusy) }
 	h.rebuild(onStep(rebuild.StepPlan, func() {
@@ -42,27 +38,34 @@ func TestRun_OtherOperationsAreRefusedMeanwhile(t *testing.T) {
 	}))
 }
 
-// A partition that no projector has claimed is built up to the stream's end.
+// Partitions that no projector has claimed are built up to the stream's end, also if the stream is empty.
 func TestRun_UnclaimedPartitions(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
 	history := sampleEvents(13, 80)
-	h.Publish(history[:len(history)/2]...)
-	h.publishPoison()
-	h.requireVerified("nothing claimed, nothing served")
-	h.rebuild()
-	stop := h.StartProjector()
-	h.Publish(history[len(history)/2:]...)
-	h.WaitUntilCaughtUp()
-	stop()
-	h.requireVerified("continued by a projector")
-	h.RequireReplayEquals(h.Database.Projection(t))
+	for name, published := range map[string]int{"empty": 0, "with messages": len(history) / 2} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			if published > 0 {
+				h.Publish(history[:published]...)
+				h.publishPoison()
+			}
+			h.requireVerified("nothing claimed, nothing served")
+			h.rebuild()
+			stop := h.StartProjector()
+			h.waitForWatermarks()
+			h.requireRebuilt()
+			h.Publish(history[published:]...)
+			h.WaitUntilCaughtUp()
+			stop()
+			h.requireVerified("continued by a projector")
+			h.RequireReplayEquals(h.Database.Projection(t))
+		})
+	}
 }
 
 // A projector that claims a partition while it is built is behind the new generation at the switch. It must count
 // no message twice.
 func TestRun_PartitionsClaimedMeanwhile(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.Publish(sampleEvents(13, 100)...)
 	h.publishPoison()
@@ -80,20 +83,4 @@ func TestRun_PartitionsClaimedMeanwhile(t *testing.T) {
 	stop()
 	h.requireVerified("claimed meanwhile")
 	h.RequireReplayEquals(h.Database.Projection(t))
-}
-
-func TestRun_EmptyStream(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.requireVerified("empty, unclaimed")
-	h.rebuild()
-	h.StartProjector()
-	eventstest.Eventually(t, "a watermark of every partition", func() bool {
-		return h.QueryInt("select count(*) from projection.position where watermark > to_timestamp(0)") == int64(h.Partitions)
-	})
-	h.requireVerified("empty, claimed")
-	h.rebuild()
-	h.PublishStates(projectortest.PhoneSystem(uuid.New()))
-	h.WaitUntilCaughtUp()
-	h.requireCount("phone systems", 1, "select count(*) from projection.phone_system")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"callboard/events/eventstest"
 	"callboard/projector/ingest"
 	"callboard/projector/projectortest"
 	"callboard/projector/rebuild"
@@ -36,7 +37,6 @@ func TestRun_StreamLostMessages(t *testing.T) {
 		grown int // messages since the loss
 	}{{"noticed at once", 0}, {"noticed after it has grown", 80}} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
 			h := newStoppedHarness(t, sampleEvents(5, 60))
 			h.loseMessages("projection")
 			system := uuid.New()
@@ -58,61 +58,52 @@ func TestRun_StreamLostMessages(t *testing.T) {
 	}
 }
 
-func TestRun_DoesNotResumeBeyondStream(t *testing.T) {
+// An unfinished generation is not resumed if the stream has lost what it or the live one was built from, or if the
+// stream is another one.
+func TestRun_DoesNotResumeAfterLoss(t *testing.T) {
 	t.Parallel()
-	h := newStoppedHarness(t, sampleEvents(41, 60))
-	h.interruptRebuild(rebuild.StepLoad, 60)
-	h.loseMessages(fmt.Sprintf("generation_%d", h.QueryInt("select max(id) from control.generation")))
-	if result := h.rebuild(smallBatches); result.Resumed || result.Comparison.Differs() {
-		t.Errorf("result = %+v, want not resumed, without differences", result)
-	}
-	h.requireNoLeftovers()
-}
-
-func TestRollback_RefusesLostMessages(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct{ schema, prefix string }{{"generation_1", "generation 1: "}, {"projection", "live generation: "}} {
-		t.Run(test.schema, func(t *testing.T) {
-			t.Parallel()
-			h, stop := newAppliedHarness(t, sampleEvents(43, 10))
-			h.rebuild()
-			stop()
-			h.loseMessages(test.schema)
-			h.requireErrors(uuid.Nil, func(err error) bool {
-				return strings.HasPrefix(err.Error(), test.prefix) && contains(lostMessages)(err)
-			}, "rollback")
+	for name, change := range map[string]func(h *harness){
+		"messages of the unfinished one": func(h *harness) {
+			h.loseMessages(fmt.Sprintf("generation_%d", h.QueryInt("select max(id) from control.generation")))
+		},
+		"messages of the live one": func(h *harness) { h.loseMessages("projection") },
+		"the stream": func(h *harness) {
+			h.ReplaceStream()
+			h.Publish(sampleEvents(18, 20)...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newStoppedHarness(t, sampleEvents(41, 60))
+			h.interruptRebuild(rebuild.StepIndex, 1)
+			change(h)
+			if h.rebuild(smallBatches).Resumed {
+				t.Error("the generation from before the loss was resumed")
+			}
+			h.requireNoLeftovers()
+			h.StartProjector()
+			h.WaitUntilCaughtUp()
+			h.requireVerified("rebuilt")
 		})
 	}
-}
-
-func TestRepair_RefusesLostMessages(t *testing.T) {
-	t.Parallel()
-	history := sampleEvents(44, 10)
-	h := newStoppedHarness(t, history)
-	h.loseMessages("projection")
-	before := h.Database.Projection(t)
-	h.requireErrors(systemsOf(history)[0], contains(lostMessages), "repair")
-	h.RequireEqualTables("refused repair", before)
 }
 
 // A generation whose stream loses messages does not follow to positions above its end, does not go live, and is not
 // resumed.
 func TestRun_StreamLosesMessagesMeanwhile(t *testing.T) {
-	t.Parallel()
 	h := newStoppedHarness(t, sampleEvents(45, 20))
-	h.interruptRebuild(rebuild.StepIndex, 1)
-	h.loseMessages("projection")
-	if h.rebuild().Resumed {
-		t.Error("the generation folded before the loss was resumed")
-	}
 	config := h.config()
 	onStep(rebuild.StepIndex, func() { h.loseMessages("projection") })(&config)
 	const shorter = "stream PHONES ends at sequence "
 	if _, err := rebuild.Run(t.Context(), config, false); err == nil || !contains(shorter)(err) {
 		t.Fatalf("error = %v, want %q", err, shorter)
 	}
-	next := fmt.Sprintf("generation_%d", h.QueryInt("select max(id) from control.generation"))
-	h.requireCount("positions that passed lost messages", 0, "select count(*) from "+next+".position where sequence > $1", h.lastSequence())
+	info, err := h.Stream.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	passed := fmt.Sprintf("select count(*) from generation_%d.position where sequence > $1",
+		h.QueryInt("select max(id) from control.generation"))
+	h.requireCount("positions that passed lost messages", 0, passed, int64(info.State.LastSeq))
 	if h.rebuild().Resumed {
 		t.Error("the generation that followed lost messages was resumed")
 	}
@@ -124,13 +115,11 @@ func TestRun_StreamLosesMessagesMeanwhile(t *testing.T) {
 // A dead letter whose retry may be among the messages that the stream has lost is open again. If the stream has the
 // retry, another one is stale.
 func TestRun_ReopensDeadLettersAfterLostMessages(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.Exec(refuseCalls)
 	stop := h.StartProjector()
 	system := uuid.New()
-	h.PublishStates(projectortest.PhoneSystem(system), refusedCall(system), projectortest.Call(system, uuid.New()))
-	h.WaitUntilCaughtUp()
+	h.Apply(projectortest.PhoneSystem(system), refusedCall(system), projectortest.Call(system, uuid.New()))
 	h.acceptCalls()
 	h.RetryDeadLetters()
 	stop()
@@ -143,8 +132,7 @@ func TestRun_ReopensDeadLettersAfterLostMessages(t *testing.T) {
 	h.RetryDeadLetters()
 	h.requireCount("stale retries", 1, "select count(*) from control.dead_letter where state = 'stale'")
 	h.Exec(refuseCalls + " not valid")
-	h.PublishStates(refusedCall(system))
-	h.WaitUntilCaughtUp()
+	h.Apply(refusedCall(system))
 	h.acceptCalls()
 	h.RetryDeadLetters()
 	h.requireCalls(3)
@@ -158,7 +146,6 @@ func TestRun_ReopensDeadLettersAfterLostMessages(t *testing.T) {
 // A message is identified by its sequence and its time: decisions about lost messages do not apply to messages with
 // the same sequences.
 func TestRun_IgnoresDeadLettersOfLostMessages(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	system := uuid.New()
 	h.PublishStates(projectortest.Call(system, uuid.New()), projectortest.Call(system, uuid.New()), projectortest.Call(system, uuid.New()))
@@ -195,26 +182,46 @@ func (h *harness) insertLostDeadLetter(sequence uint64, resolution string) {
 		message.Time.Add(-time.Minute))
 }
 
-// With another partition count, the events of a phone system are in two partitions, and their order is lost.
-func TestOperations_RefuseOtherPartitionCount(t *testing.T) {
-	t.Parallel()
+// With another partition count, the events of a phone system are in two partitions, and their order is lost. A replica
+// that lags must not answer. What was built from lost messages, or from another stream, is not compared, and neither
+// replaced in parts nor served again.
+func TestOperations_RefuseStream(t *testing.T) {
 	history := sampleEvents(46, 10)
-	h, _ := newAppliedHarness(t, history)
+	h, stop := newAppliedHarness(t, history)
 	h.rebuild()
 	h.WaitUntilCaughtUp()
-	h.SetPartitions(2 * h.Partitions)
-	h.requireErrors(systemsOf(history)[0], contains("has 8 partitions and had 4"), "rebuild", "verify", "repair", "rollback")
-}
-
-func TestOperations_RefuseAllowDirect(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.SetAllowDirect(true)
-	h.requireErrors(uuid.New(), contains("allow_direct"), "rebuild", "verify", "repair", "rollback")
+	stop()
+	before := h.Database.Projection(t)
+	h.Exec("create table public.saved as table projection.position")
+	restore := func() {
+		h.Exec("delete from projection.position; insert into projection.position table public.saved")
+	}
+	nothing := func() {}
+	all := []string{"rebuild", "verify", "repair", "rollback"}
+	for _, c := range []struct {
+		name         string
+		change, undo func()
+		want         string
+		operations   []string
+	}{
+		{"partitions", func() { h.SetPartitions(8) }, func() { h.SetPartitions(4) }, "has 8 partitions and had 4", all},
+		{"direct reads", func() { h.SetAllowDirect(true) }, func() { h.SetAllowDirect(false) }, "allow_direct", all},
+		{"lost", func() { h.loseMessages("projection") }, nothing, lostMessages, []string{"verify", "repair"}},
+		{"lost by the live one", nothing, restore, "live generation: ", []string{"rollback"}},
+		{
+			"lost by the previous one", func() { h.loseMessages("generation_1") }, nothing,
+			"generation 1: ", []string{"rollback"},
+		},
+		{"replaced", func() { h.ReplaceStream() }, nothing, lostMessages, []string{"verify", "repair", "rollback"}},
+	} {
+		c.change()
+		h.requireErrors(systemsOf(history)[0], contains(c.want), c.operations...)
+		h.RequireEqualTables(c.name, before)
+		c.undo()
+	}
 }
 
 func TestOperations_RefusePurgedStream(t *testing.T) {
-	t.Parallel()
 	h := newHarness(t)
 	h.ReplaceStream(func(c *jetstream.StreamConfig) { c.DenyPurge = false })
 	h.StartProjector()
@@ -228,68 +235,36 @@ func TestOperations_RefusePurgedStream(t *testing.T) {
 	h.RequireEqualTables("refused", before)
 }
 
-// A stream that was deleted and created again is another one. Only a rebuild accepts it, and there is no rollback
-// after it.
+// A stream that was deleted and created again is another one, here with more partitions. A rebuild accepts it, and a
+// projector continues. There is no rollback after it.
 func TestRun_ReplacedStream(t *testing.T) {
-	t.Parallel()
-	h := newStoppedHarness(t, sampleEvents(17, 100))
+	h := newStoppedHarness(t, sampleEvents(17, 50))
+	const partitions = "select partitions::bigint from projection.generation"
+	h.requireCount("partitions", int64(h.Partitions), partitions)
+	h.Partitions *= 4
 	h.ReplaceStream()
 	history := sampleEvents(18, 100)
 	h.Publish(history[:len(history)/2]...)
-	h.requireErrors(history[0].System, contains("another stream"), "verify", "repair")
 	h.requireProjectorStops(ingest.StreamIdentityChanged)
-	h.rebuild()
-	h.StartProjector()
-	h.Publish(history[len(history)/2:]...)
-	h.WaitUntilCaughtUp()
-	h.requireVerified("continued with the new stream")
-	before := h.Database.Projection(t)
-	h.requireErrors(uuid.Nil, contains("another stream"), "rollback")
-	h.RequireEqualTables("refused rollback", before)
-	h.requireVerified("refused rollback")
-}
-
-// The same events in a new stream with more partitions make the same rows, in other partitions. The new generation
-// knows their number.
-func TestRun_MorePartitions(t *testing.T) {
-	t.Parallel()
-	history := sampleEvents(17, 50)
-	h := newStoppedHarness(t, history)
-	h.requireCount("partitions", int64(h.Partitions), "select partitions::bigint from projection.generation")
-	h.Partitions *= 4
-	h.ReplaceStream()
-	h.Publish(history...)
 	if !h.rebuild().NewHistory {
 		t.Error("the rebuild does not report a new history")
 	}
-	h.requireCount("partitions", int64(h.Partitions), "select partitions::bigint from projection.generation")
+	h.requireCount("partitions", int64(h.Partitions), partitions)
 	h.StartProjector()
+	h.Publish(history[len(history)/2:]...)
 	h.WaitUntilCaughtUp()
-	h.requireVerified("of the new stream")
+	before := h.Database.Projection(t)
+	h.requireErrors(uuid.Nil, contains(lostMessages), "rollback")
+	h.RequireEqualTables("refused rollback", before)
+	h.requireVerified("continued with the new stream")
 }
 
-func TestRun_DoesNotResumeForReplacedStream(t *testing.T) {
-	t.Parallel()
-	h := newStoppedHarness(t, sampleEvents(17, 50))
-	h.interruptRebuild(rebuild.StepIndex, 1)
-	h.ReplaceStream()
-	h.Publish(sampleEvents(18, 50)...)
-	h.interruptRebuild(rebuild.StepIndex, 1)
-	h.requireCount("generation of the new stream", 3, "select max(id) from control.generation")
-	if result := h.rebuild(); !result.Resumed || result.Generation != 3 {
-		t.Errorf("resumed = %t, generation = %d, want true, 3", result.Resumed, result.Generation)
-	}
-	h.StartProjector()
-	h.WaitUntilCaughtUp()
-	h.requireVerified("of the new stream")
-}
-
-// lastSequence returns where the stream ends.
-func (h *harness) lastSequence() int64 {
+// requireProjectorStops requires that a projector stops every partition for a reason.
+func (h *harness) requireProjectorStops(reason string) {
 	h.Helper()
-	info, err := h.Stream.Info(h.Context())
-	if err != nil {
-		h.Fatal(err)
-	}
-	return int64(info.State.LastSeq)
+	log := new(eventstest.LogBuffer)
+	stop := h.StartProjector(projectortest.LogTo(log))
+	stopped := func() bool { return log.Count(reason) >= h.Partitions }
+	eventstest.Eventually(h.TB, "every partition stopped: "+reason, stopped)
+	stop()
 }

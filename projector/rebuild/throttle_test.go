@@ -24,6 +24,7 @@ type throttleHarness struct {
 
 func newThrottleHarness(t *testing.T) *throttleHarness {
 	t.Helper()
+	t.Parallel()
 	h := &throttleHarness{T: t, pool: schematest.New(t).Pool(t)}
 	h.setLag(time.Minute)
 	return h
@@ -61,7 +62,6 @@ func (h *throttleHarness) throttle(limit time.Duration) (t *throttle, reasons ch
 }
 
 func TestThrottle_WaitsUntilLagIsBelowHalfOfLimit(t *testing.T) {
-	t.Parallel()
 	h := newThrottleHarness(t)
 	h.own()
 	throttle, reasons := h.throttle(10 * time.Second)
@@ -108,7 +108,6 @@ func TestThrottle_DoesNotWait(t *testing.T) {
 		{"limit below the age of an idle watermark", true, 10 * time.Millisecond, time.Millisecond},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
 			h := newThrottleHarness(t)
 			if test.owned {
 				h.own()
@@ -148,7 +147,6 @@ func TestThrottle_IgnoresStalledWatermark(t *testing.T) {
 }
 
 func TestThrottle_WaitEndsWithContext(t *testing.T) {
-	t.Parallel()
 	h := newThrottleHarness(t)
 	h.own()
 	throttle, reasons := h.throttle(time.Second)
@@ -163,7 +161,6 @@ func TestThrottle_WaitEndsWithContext(t *testing.T) {
 }
 
 func TestThrottle_LagCannotBeRead(t *testing.T) {
-	t.Parallel()
 	h := newThrottleHarness(t)
 	throttle, _ := h.throttle(time.Second)
 	h.pool.Close()

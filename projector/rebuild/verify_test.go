@@ -6,12 +6,10 @@ import (
 	"github.com/google/uuid"
 
 	"callboard/projector/rebuild"
-	"callboard/schema/schematest"
 )
 
 // A verification compares up to the position, whether or not a projector advances it.
 func TestVerify_ProjectorIsBehindOrStopped(t *testing.T) {
-	t.Parallel()
 	history := sampleEvents(11, 200)
 	h := newStoppedHarness(t, history[:len(history)/2])
 	h.Publish(history[len(history)/2:]...)
@@ -24,7 +22,6 @@ func TestVerify_ProjectorIsBehindOrStopped(t *testing.T) {
 
 // An operator may verify, all of it and one phone system, and leaves nothing behind.
 func TestVerify_Operator(t *testing.T) {
-	t.Parallel()
 	history := sampleEvents(11, 50)
 	h := newStoppedHarness(t, history)
 	config := h.config()
@@ -36,18 +33,4 @@ func TestVerify_Operator(t *testing.T) {
 		}
 	}
 	h.requireCount("tables that are left", 0, "select count(*) from pg_class where relnamespace = 'verification'::regnamespace and relkind = 'r'")
-}
-
-func TestVerify_WhileEventsArrive(t *testing.T) {
-	schematest.NeedOneServer(t, "deploy/test/fault rebuilds under load there")
-	t.Parallel()
-	h, _ := newAppliedHarness(t, sampleEvents(31, 50))
-	h.publishPoison()
-	stop := h.startLoad(100)
-	for range 4 {
-		h.requireVerified("while events arrive")
-	}
-	stop()
-	h.WaitUntilCaughtUp()
-	h.requireVerified("afterwards")
 }
