@@ -57,8 +57,12 @@ test: ## Run all tests
 	go test -timeout 40m ./...
 
 .PHONY: test/e2e
-test/e2e: ## Run the tests with real processes, manifests and images
+test/e2e: ## Run the tests with real processes, browsers, manifests and images
 	go -C deploy/test test -timeout 60m ./...
+	CALLBOARD_TEST_LONG=1 go test -timeout 20m -run '$(PROGRAMS)' ./projector/console ./readapi ./readapi/audio ./readapi/docs/receiver
+
+# Tests beside the code that start a browser, an S3 server or receivers.
+PROGRAMS := TestPage_|TestBucket$$|TestVerify_|TestReceivers
 
 .PHONY: test/race
 test/race: ## Run the first tier's tests under the race detector

@@ -313,6 +313,12 @@ func (h *harness) expectLogged(want map[string]any) {
 	}
 }
 
+// metric is the value of a gauge or a counter, by its name and the value of its label.
+func (h *harness) metric(name, label string) float64 {
+	h.Helper()
+	return eventstest.Metric(h, h.config.Metrics.(*prometheus.Registry), strings.TrimSpace(name+" "+label))
+}
+
 func at(text string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
 	"callboard/readapi/query"
@@ -183,7 +184,8 @@ func TestPage_OffsetDoesNotOverflow(t *testing.T) {
 	})
 }
 
-// Whatever the fractions, the window has exactly the whole milliseconds between the two instants.
+// Whatever the fractions, a list's window has exactly the whole milliseconds between the two instants. A report's window
+// is half open.
 func TestParameters_Window(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -194,6 +196,7 @@ func TestParameters_Window(t *testing.T) {
 		slices.SortFunc(texts, func(a, b string) int { return at(a).Compare(at(b)) })
 		p := parseParameters("dateFrom=" + texts[0] + "&dateTo=" + texts[1])
 		w := p.window()
+		q := parseParameters("dateFrom="+texts[0]+"&dateTo="+texts[1]).reportRequest(uuid.Nil, nil)
 		if err := p.err(); err != nil {
 			t.Fatal(err)
 		}
@@ -201,6 +204,10 @@ func TestParameters_Window(t *testing.T) {
 			want := !stored.Before(at(texts[0])) && !stored.After(at(texts[1]))
 			if got := !stored.Before(w.From) && stored.Before(w.Until); got != want {
 				t.Errorf("%s in [%s, %s] = %t, want %t", stored, texts[0], texts[1], got, want)
+			}
+			want = want && stored.Before(at(texts[1]))
+			if got := !stored.Before(q.from) && stored.Before(q.until); got != want {
+				t.Errorf("%s in [%s, %s) = %t, want %t", stored, texts[0], texts[1], got, want)
 			}
 		}
 	})

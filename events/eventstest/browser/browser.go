@@ -15,6 +15,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"callboard/events/eventstest"
 )
 
 // Page is a page in a browser, with its requests and errors.
@@ -26,9 +28,10 @@ type Page struct {
 	errors   []string // errors, warnings and policy violations in the console
 }
 
-// New starts a browser, which ends with the test. It skips the test if there is none.
+// New starts a browser, which ends with the test. It skips the test if there is none, or unless long tests are wanted.
 func New(t *testing.T) *Page {
 	t.Helper()
+	eventstest.Long(t)
 	if !slices.ContainsFunc([]string{"chromium", "chromium-browser", "google-chrome"}, func(name string) bool {
 		_, err := exec.LookPath(name)
 		return err == nil
