@@ -232,8 +232,11 @@ func (q describedQuery) invalid() []invalidParameter {
 		if p.Required {
 			add(required)
 		}
-		if s.Enum != nil {
+		switch {
+		case s.Enum != nil:
 			add(notAllowed, "other")
+		case s.Type == "string" && s.Format == "" && name != "cursor":
+			add(invalidFormat, " a") // a number whose + was not encoded
 		}
 		if s.Type == "integer" || s.Type == "boolean" || s.Format != "" {
 			add(invalidFormat, "x")

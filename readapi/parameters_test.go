@@ -59,20 +59,13 @@ func TestParameters(t *testing.T) {
 			"extensionId=" + strings.ReplaceAll(anyID, "-", ""):  "/extensionId INVALID_FORMAT",
 			"extensionId=%7B7d9f4c1e-0000-4000-8000-00000001%7D": "/extensionId INVALID_FORMAT",
 		},
-		"listPhoneNumbers": {
-			"phoneNumber=%2B15550001": "",
-			"phoneNumber=+15550001":   "/phoneNumber INVALID_FORMAT",
-		},
-		"listExtensions":   {"number=+15550001": "/number INVALID_FORMAT", "number=%2B15550001": "", "status=+active": "/status INVALID_FORMAT"},
-		"listCallGroups":   {"number=+15550001": "/number INVALID_FORMAT", "number=%2B15550001": "", "status=+active": "/status INVALID_FORMAT"},
-		"listCallMenus":    {"status=+active": "/status INVALID_FORMAT"},
-		"listCallAnalyses": {"callSid=+CA1": "/callSid INVALID_FORMAT"},
+		"listPhoneNumbers": {"phoneNumber=%2B15550001": "", "phoneNumber=+15550001": "/phoneNumber INVALID_FORMAT"},
 		"listAgentConfigs": {
-			"status=active": "", "status=testing": "",
+			"status=testing":           "",
 			"status=Active":            "/status NOT_ALLOWED",
 			"agentNumber=x&status=y&z": "/status NOT_ALLOWED, /agentNumber INVALID_FORMAT, /z UNKNOWN_PARAMETER",
 		},
-		"listCallRecordings": {"callSid=+CA1": "/callSid INVALID_FORMAT", "status=ready": "", "status=processing": "", "status=READY": "/status NOT_ALLOWED"},
+		"listCallRecordings": {"status=ready": "", "status=processing": "", "status=READY": "/status NOT_ALLOWED"},
 		"listCallLogs": {
 			"callSid=a%3Bb":                      "",
 			"callSid=+CA1":                       "/callSid INVALID_FORMAT",

@@ -100,34 +100,37 @@ func TestReserve_EveryBody(t *testing.T) {
 	}
 }
 
-// A request that finds no memory in time is told to come back. It has asked for a permit, and it leaves no place of the
-// audit reserved.
+// A request that finds no memory in time is told to come back. It has asked for a permit. The audit counts it, so that
+// it takes no place.
 func TestReserve_NoRoom(t *testing.T) {
 	t.Parallel()
-	js := newJetStream(t)
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL()) // without the audit stream, entries keep their places
 	h := newHarness(t, func(c *Config) {
-		c.AuditQueue, c.Timeout, c.BodyMemory = newAuditQueue(t, js, 8), time.Second, largeBytes // one place for a lineage
+		c.AuditQueue, c.Timeout, c.BodyMemory = newAuditQueue(t, js, 16), 500*time.Millisecond, largeBytes // two places for a lineage
 	})
 	key := h.key(h.system("one"))
 	occupied, err := h.handler.(*service).memory.reserve(t.Context(), uuid.New(), largeBytes, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := h.get("/customer/phone-systems", withKey(key))
-	h.expectCode("without memory", w, serviceUnavailable)
-	h.expectHeaders("without memory", w, map[string]string{"Retry-After": "1"})
-	if w.Header().Get("RateLimit-Policy") == "" {
-		t.Error("RateLimit-Policy is missing, want a request that asked for a permit")
+	for range 2 {
+		w := h.get("/customer/phone-systems", withKey(key))
+		h.expectCode("without memory", w, serviceUnavailable)
+		h.expectHeaders("without memory", w, map[string]string{"Retry-After": "1"})
+		if w.Header().Get("RateLimit-Policy") == "" {
+			t.Error("RateLimit-Policy is missing, want a request that asked for a permit")
+		}
 	}
-	if got := h.metric("callboard_readapi_shed_total", "bytes"); got != 1 {
-		t.Errorf("requests shed for the reason bytes = %v, want 1", got)
+	if got := h.metric("callboard_readapi_shed_total", "bytes"); got != 2 {
+		t.Errorf("requests shed for the reason bytes = %v, want 2", got)
 	}
 	occupied.release()
-	eventstest.Eventually(t, "a place in the audit", func() bool {
-		return h.get("/customer/phone-systems", withKey(key)).Code == http.StatusOK
-	})
+	h.expectCode("with memory", h.get("/customer/phone-systems", withKey(key)), "")
+	if _, err := js.CreateStream(t.Context(), events.AuditStreamConfig(1)); err != nil {
+		t.Fatal(err)
+	}
 	entries := auditEntries(t, js, func(all []events.AuditEntry) bool { return len(all) >= 2 })
-	if entries[0].Status != http.StatusServiceUnavailable || entries[len(entries)-1].Status != http.StatusOK {
+	if entries[0].Status != http.StatusServiceUnavailable || entries[1].Status != http.StatusOK {
 		t.Errorf("entries = %+v, want a 503 and a 200", entries)
 	}
 }
