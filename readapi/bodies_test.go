@@ -128,15 +128,6 @@ func (h *harness) transcript(system, id uuid.UUID, owner, status string, text *s
 	}
 }
 
-// fullCall adds a call with a value in every column of the detail.
-func (h *harness) fullCall(system, id uuid.UUID) {
-	h.Helper()
-	insertRows(h, h.pool, "call_log", columns{
-		"system_id": system, "id": id, "parent_call_sid": "CA0", "outcome": "answered", "from_party": "+15550001", "from_name": nasty,
-		"to_party": "+15550002", "start_time": created, "end_time": changed, "duration": 1, "recording_sid": "RE1", "recording_duration": 1,
-	})
-}
-
 // A narrowed key reads the details of its extension's calls and of their analyses and, once the extension is deleted,
 // nothing. TestLists_Pages is about its lists.
 func TestBodies_Narrowed(t *testing.T) {

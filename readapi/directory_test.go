@@ -64,11 +64,23 @@ func (o *namesFixture) repair(name int) {
 	o.exec(fmt.Sprintf("begin; update projection.topology set name = '%d' where kind = 'extension'; update projection.position set epoch = epoch + 1; commit", name))
 }
 
-// addGeneration makes another generation of the same rows. switchTo makes it live.
+// addGeneration makes another generation of the same rows. switchGenerations makes it live.
 func (o *namesFixture) addGeneration() {
 	o.Helper()
-	o.copyGeneration("other")
-	o.exec("update other.generation set id = id + 1")
+	o.exec(`do $$
+		declare
+		  source record;
+		begin
+		  create schema other;
+		  for source in select tablename from pg_tables where schemaname = 'projection' loop
+		    execute format('create table other.%I (like projection.%I including all)', source.tablename, source.tablename);
+		    execute format('insert into other.%I select * from projection.%I', source.tablename, source.tablename);
+		  end loop;
+		  grant usage on schema other to callboard_reader;
+		  grant select on all tables in schema other to callboard_reader;
+		  update other.generation set id = id + 1;
+		end
+		$$`)
 }
 
 // switchGenerations makes the other generation live, with its extensions' names.

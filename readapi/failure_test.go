@@ -299,7 +299,7 @@ func TestGeneration_OtherColumnTypes(t *testing.T) {
 		c.Primary = schematest.OpenPoolLike(t, c.Primary, func(p *pgxpool.Config) { p.MaxConns = 1 })
 	})
 	system, id := h.system("one"), uuid.New()
-	h.fullCall(system, id)
+	insertRows(t, h.pool, "call_log", columns{"system_id": system, "id": id, "outcome": "answered", "recording_sid": "RE1"})
 	key, path := h.key(system), systemPath(system, "/call-logs/"+id.String())
 	before := h.get(path, withKey(key))
 	h.exec("alter table projection.call_log alter column outcome type varchar(40), alter column recording_sid type varchar(70)")

@@ -159,14 +159,6 @@ func TestHeaderLines(t *testing.T) {
 	}
 }
 
-// withProjectionPool gives the projection a pool of its own, so that slow reads delay no credential.
-func withProjectionPool(tb testing.TB, connections int32) func(*Config) {
-	tb.Helper()
-	return func(c *Config) {
-		c.Projection = schematest.OpenPoolLike(tb, c.Primary, func(p *pgxpool.Config) { p.MaxConns = connections })
-	}
-}
-
 // statuses counts responses.
 type statuses struct {
 	mu     sync.Mutex
@@ -204,7 +196,10 @@ func (s *statuses) count(status int) int {
 func TestReserve_PagesThatWait(t *testing.T) {
 	t.Parallel()
 	const pages, atOnce = 100, 50
-	h := newHarness(t, withProjectionPool(t, 2), func(c *Config) { c.Timeout, c.watermarkWait = time.Hour, time.Hour })
+	h := newHarness(t, func(c *Config) {
+		c.Timeout, c.watermarkWait = time.Hour, time.Hour
+		c.Projection = schematest.OpenPoolLike(t, c.Primary, func(p *pgxpool.Config) { p.MaxConns = 2 })
+	})
 	system := h.system("one")
 	key := h.key(system)
 	h.calls(system, call{id: nth(0), sid: "CA1", createdAt: at(windowFrom)})
