@@ -56,16 +56,16 @@ func urlPath(system uuid.UUID, sid string) string {
 	return systemPath(system, "/recordings/"+sid+"/url")
 }
 
-// signed is the body with a link.
-type signed struct{ URL, ExpiresAt string }
-
-func (h *harness) sign(system uuid.UUID, sid string, key access.IssuedKey) signed {
+// link adds a phone system with a recording, and returns the link to its audio.
+func (h *harness) link() string {
 	h.Helper()
-	w := h.get(urlPath(system, sid), withKey(key))
-	h.expectCode(sid, w, "")
-	var s signed
-	decode(h, w, &s)
-	return s
+	system := h.system("one")
+	h.recording(system, "RE1", "call", "ready", true)
+	w := h.get(urlPath(system, "RE1"), withKey(h.key(system)))
+	h.expectCode("a link", w, "")
+	var body struct{ URL string }
+	decode(h, w, &body)
+	return body.URL
 }
 
 // Every owner, status and scope. A voicemail's recording is being processed until its event arrives, and absent once it
@@ -149,9 +149,7 @@ func (h *harness) expectURL(name string, want code, absent, w *httptest.Response
 func TestAudio_Requests(t *testing.T) {
 	t.Parallel()
 	h, _ := newAudioHarness(t)
-	system := h.system("one")
-	h.recording(system, "RE1", "call", "ready", true)
-	link := h.sign(system, "RE1", h.key(system)).URL
+	link := h.link()
 	tag := h.get(link).Header().Get("ETag")
 	for _, c := range []struct {
 		name, method string
@@ -187,9 +185,7 @@ func TestAudio_Requests(t *testing.T) {
 func TestAudio_NotFound(t *testing.T) {
 	t.Parallel()
 	h, dir := newAudioHarness(t)
-	system := h.system("one")
-	h.recording(system, "RE1", "call", "ready", true)
-	link := h.sign(system, "RE1", h.key(system)).URL
+	link := h.link()
 	if err := os.Remove(filepath.Join(dir, "clip.wav")); err != nil {
 		t.Fatal(err)
 	}
@@ -221,9 +217,7 @@ func (c stuckClient) Write(b []byte) (int, error) {
 func TestAudio_DownloadsOfOneClient(t *testing.T) {
 	t.Parallel()
 	h, _ := newAudioHarness(t)
-	system := h.system("one")
-	h.recording(system, "RE1", "call", "ready", true)
-	link := h.sign(system, "RE1", h.key(system)).URL
+	link := h.link()
 	serve := func(w http.ResponseWriter, client string) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
 		r.RemoteAddr = client
@@ -264,9 +258,7 @@ func TestAudio_DownloadsOfOneClient(t *testing.T) {
 func TestAudio_Secret(t *testing.T) {
 	t.Parallel()
 	h, dir := newAudioHarness(t)
-	system := h.system("one")
-	h.recording(system, "RE1", "call", "ready", true)
-	link := h.sign(system, "RE1", h.key(system)).URL
+	link := h.link()
 	token := strings.TrimPrefix(link, audioURL)
 	h.get(link)
 	h.get(link, with("Range", "bytes=99-"))
@@ -306,11 +298,9 @@ func TestRecordingURL_Bucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := newHarness(t, func(c *Config) { c.Audio = bucket })
-	system := h.system("one")
-	h.recording(system, "RE1", "call", "ready", true)
-	s := h.sign(system, "RE1", h.key(system))
-	if !strings.HasPrefix(s.URL, "https://store.example.com/calls/2026/clip.wav?") || !strings.Contains(s.URL, "&X-Amz-Expires=900&") {
-		t.Errorf("link = %+v, want one to the bucket for 900 seconds", s)
+	link := h.link()
+	if !strings.HasPrefix(link, "https://store.example.com/calls/2026/clip.wav?") || !strings.Contains(link, "&X-Amz-Expires=900&") {
+		t.Errorf("link = %s, want one to the bucket for 900 seconds", link)
 	}
 	h.expectCode("audio path", h.get(audioURL+"token"), notFound)
 	if h.log.Contains("X-Amz") {
