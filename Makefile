@@ -57,11 +57,14 @@ test: ## Run the first tier's tests
 	go test ./...
 
 .PHONY: test/e2e
-test/e2e: ## Run the second tier's tests: processes, kills, S3, a generated client, manifests and images
+test/e2e: ## Run the second tier's tests: processes, kills, browsers, S3, a generated client, manifests and images
 	go -C deploy/test test -vet=off -count=1 -p 2 -timeout 60m ./command ./fault ./load ./scenario
-	CALLBOARD_TEST_LONG=1 go test -vet=off -count=1 -run 'TestBucket$$' ./readapi/audio
+	CALLBOARD_TEST_LONG=1 go test -vet=off -count=1 -run '$(PROGRAMS)' ./readapi/audio ./readapi/docs/receiver
 	go -C readapi/docs/goclient test -count=1 ./...
 	go -C deploy/test test -vet=off -count=1 -timeout 30m ./compose ./image ./kubernetes ./monitoring ./programtest
+
+# Tests beside the code that start an S3 server or receivers.
+PROGRAMS := TestBucket$$|TestVerify_|TestReceivers
 
 .PHONY: test/race
 test/race: ## Run the first tier's tests under the race detector

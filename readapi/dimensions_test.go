@@ -1,7 +1,6 @@
 package readapi
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,49 +88,6 @@ func TestGetCallLogReportDimensions_Body(t *testing.T) {
 		{"code":"good","label":"Good","source":"global_default","status":"active","score":0.5,"updatedAt":"2026-01-05T00:00:00.000Z"}]}`)
 	if got := h.snapshot(dimensionsPath(system), withKey(key)); got != want {
 		t.Errorf("snapshot = %s\nwant\n%s", got, want)
-	}
-}
-
-// Each array is in the order of its ids as text, or of its codes by code point, whatever the database's collation.
-func TestGetCallLogReportDimensions_Order(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	system := h.system("one")
-	codes := []string{"10", "9", "B", "Z", "_", "a", "a-b", "a_b", "ab", "b", "\u00e4", "\uffff", "\U0001F4DE"}
-	ids := []string{uuid.UUID{0x01}.String(), uuid.UUID{0x0a}.String(), uuid.UUID{0xa0}.String(), uuid.UUID{0xff}.String()}
-	for i := range codes {
-		for _, kind := range []string{"category", "overall_sentiment", "employee_sentiment", "customer_sentiment"} {
-			h.refers(system, kind, codes[(i*7+3)%len(codes)])
-		}
-	}
-	for i := range ids {
-		id := ids[(i*7+3)%len(ids)]
-		for _, table := range []string{"call_group", "extension", "representative"} {
-			insertRows(t, h.pool, table, columns{"system_id": system, "id": id, "name": "", "status": "active", "updated_at": created})
-			h.refers(system, table, id)
-		}
-	}
-	type entries []struct{ ID, Code string }
-	var got struct {
-		CallGroups, Extensions, HandlerEntries                                entries
-		Categories, OverallSentiments, EmployeeSentiments, CustomerSentiments entries
-	}
-	decode(t, h.get(dimensionsPath(system), withKey(h.key(system))), &got)
-	for name, c := range map[string]struct {
-		got  entries
-		want []string
-	}{
-		"callGroups": {got.CallGroups, ids}, "extensions": {got.Extensions, ids}, "handlerEntries": {got.HandlerEntries, ids},
-		"categories": {got.Categories, codes}, "overallSentiments": {got.OverallSentiments, codes},
-		"employeeSentiments": {got.EmployeeSentiments, codes}, "customerSentiments": {got.CustomerSentiments, codes},
-	} {
-		var order []string
-		for _, e := range c.got {
-			order = append(order, e.ID+e.Code)
-		}
-		if !slices.Equal(order, c.want) {
-			t.Errorf("%s = %q, want %q", name, order, c.want)
-		}
 	}
 }
 

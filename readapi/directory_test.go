@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -16,18 +14,11 @@ import (
 
 	"callboard/readapi/encode"
 	"callboard/readapi/query"
-	"callboard/schema"
 	"callboard/schema/schematest"
 )
 
-// newReportQueries returns report pages with a directory of their own.
-func newReportQueries(tb testing.TB, pool *pgxpool.Pool) *query.Reports {
-	tb.Helper()
-	r, _ := newMeasuredReportQueries(tb, pool)
-	return r
-}
-
-func newMeasuredReportQueries(tb testing.TB, pool *pgxpool.Pool) (*query.Reports, *prometheus.Registry) {
+// newReportQueries returns report pages with a directory of their own, and its metrics.
+func newReportQueries(tb testing.TB, pool *pgxpool.Pool) (*query.Reports, *prometheus.Registry) {
 	tb.Helper()
 	registry := prometheus.NewRegistry()
 	return query.New(pool).CallLogReports(query.NewNameCache(query.DefaultNameMemory, registry)), registry
@@ -73,11 +64,23 @@ func (o *namesFixture) repair(name int) {
 	o.exec(fmt.Sprintf("begin; update projection.topology set name = '%d' where kind = 'extension'; update projection.position set epoch = epoch + 1; commit", name))
 }
 
-// addGeneration makes another generation of the same rows. switchTo makes it live.
+// addGeneration makes another generation of the same rows. switchGenerations makes it live.
 func (o *namesFixture) addGeneration() {
 	o.Helper()
-	o.copyGeneration("other")
-	o.exec("update other.generation set id = id + 1")
+	o.exec(`do $$
+		declare
+		  source record;
+		begin
+		  create schema other;
+		  for source in select tablename from pg_tables where schemaname = 'projection' loop
+		    execute format('create table other.%I (like projection.%I including all)', source.tablename, source.tablename);
+		    execute format('insert into other.%I select * from projection.%I', source.tablename, source.tablename);
+		  end loop;
+		  grant usage on schema other to callboard_reader;
+		  grant select on all tables in schema other to callboard_reader;
+		  update other.generation set id = id + 1;
+		end
+		$$`)
 }
 
 // switchGenerations makes the other generation live, with its extensions' names.
@@ -90,19 +93,6 @@ func (o *namesFixture) switchGenerations(name int) {
 		alter schema other rename to projection;
 		alter schema previous rename to other;
 		commit`)
-}
-
-// invalidatePlans makes readers plan again, as a rebuild does after a switch.
-func (o *namesFixture) invalidatePlans() {
-	o.Helper()
-	conn, err := o.pool.Acquire(o.Context())
-	if err != nil {
-		o.Fatal(err)
-	}
-	defer conn.Release()
-	if err := schema.InvalidatePlans(o.Context(), conn.Conn()); err != nil {
-		o.Fatal(err)
-	}
 }
 
 // shown is a row's names of the two extensions.
@@ -130,93 +120,7 @@ func (o *namesFixture) page(reports *query.Reports, limit int64) (shown, error) 
 	return shown{name("answeredByExtension"), name("fromExtension")}, nil
 }
 
-// Two extensions that are renamed in one commit always have the same name in a page, also while generations are
-// switched and phone systems are repaired.
-func TestReports_NamesAreOfOneSnapshot(t *testing.T) {
-	t.Parallel()
-	o := newNamesFixture(t)
-	o.addGeneration()
-	readers := o.startReaders(newReportQueries(t, openReader(t, o.database)))
-	defer readers.stop()
-	for name := 1; readers.pages.Load() < 3_000 && readers.late.Load() == 0 && !t.Failed(); name++ {
-		switch {
-		case name%20 == 0:
-			o.rename("projection", name) // until plans are invalidated, a page can have names of both generations
-			o.switchGenerations(name)
-			o.invalidatePlans()
-		case name%10 == 0:
-			o.repair(name)
-		default:
-			o.rename("projection", name)
-		}
-		readers.committed.Store(int64(name))
-	}
-	t.Logf("pages compared = %d, during which the names changed at each attempt = %d", readers.pages.Load(), readers.refused.Load())
-	if late := readers.late.Load(); late > 0 {
-		t.Errorf("pages with a name older than the one that was committed before = %d, want 0", late)
-	}
-}
-
-// nameReaders read pages and check that both extensions have the same name.
-type nameReaders struct {
-	*namesFixture
-	reports   *query.Reports
-	committed atomic.Int64 // the last name that was committed
-	pages     atomic.Int64
-	refused   atomic.Int64 // pages during which the names changed at each attempt
-	late      atomic.Int64 // pages with a name older than the one that was committed before
-	stopped   atomic.Bool
-	running   sync.WaitGroup
-}
-
-func (o *namesFixture) startReaders(reports *query.Reports) *nameReaders {
-	r := &nameReaders{namesFixture: o, reports: reports}
-	for n := range 8 {
-		limit := int64(1 + n%2) // half of the pages put one of the names into the directory
-		r.running.Go(func() {
-			for !r.stopped.Load() && r.read(limit) {
-				continue
-			}
-		})
-	}
-	return r
-}
-
-func (r *nameReaders) stop() {
-	r.stopped.Store(true)
-	r.running.Wait()
-}
-
-// read reads a page, and tells whether it was right. It counts pages that were compared.
-func (r *nameReaders) read(limit int64) bool {
-	committed := r.committed.Load()
-	page, err := r.page(r.reports, limit)
-	if err != nil && strings.Contains(err.Error(), "names changed while the page was read") {
-		r.refused.Add(1)
-		return true // each attempt met a switch: the writer is faster than a reader that has to wait for a processor
-	}
-	if err != nil || limit == 2 && page.first != page.second {
-		r.Errorf("names = %s and %s, %v, want the same", page.first, page.second, err)
-		return false
-	}
-	name, err := parseName(page.first)
-	if err != nil {
-		r.Error(err)
-		return false
-	}
-	if name < committed {
-		r.late.Add(1)
-	}
-	r.pages.Add(1)
-	return true
-}
-
-func parseName(text string) (name int64, err error) {
-	_, err = fmt.Sscan(text, &name)
-	return name, err
-}
-
-// Names that change before every statement are read in one transaction with the page. If that reads two
+// Two names that change in one commit before every statement are those of one snapshot: they are read in one transaction with the page. If that reads two
 // generations, it is repeated.
 func TestReports_NamesChangeMeanwhile(t *testing.T) {
 	t.Parallel()
@@ -227,6 +131,7 @@ func TestReports_NamesChangeMeanwhile(t *testing.T) {
 		err    string
 	}{
 		"twice":             {func(o *namesFixture, name int) { o.rename("projection", name) }, 2, "2", ""},
+		"two repairs":       {(*namesFixture).repair, 2, "2", ""},
 		"always":            {func(o *namesFixture, name int) { o.rename("projection", name) }, 1000, "3", ""},
 		"two switches":      {(*namesFixture).switchGenerations, 2, "2", ""},
 		"eight switches":    {(*namesFixture).switchGenerations, 8, "8", ""},
@@ -245,7 +150,8 @@ func TestReports_NamesChangeMeanwhile(t *testing.T) {
 					c.change(o, changes)
 				}
 			}})
-			page, err := o.page(newReportQueries(t, pool), 2)
+			reports, _ := newReportQueries(t, pool)
+			page, err := o.page(reports, 2)
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Errorf("error = %v, want %s", err, c.err)
@@ -264,7 +170,7 @@ func TestReports_NamesChangeMeanwhile(t *testing.T) {
 func TestReports_NamesUnreadable(t *testing.T) {
 	t.Parallel()
 	o := newNamesFixture(t)
-	reports := newReportQueries(t, openReader(t, o.database))
+	reports, _ := newReportQueries(t, openReader(t, o.database))
 	if page, err := o.page(reports, 2); err != nil || page != (shown{"0", "0"}) {
 		t.Fatalf("names = %v, %v, want 0", page, err)
 	}
@@ -278,13 +184,13 @@ func TestReports_NamesUnreadable(t *testing.T) {
 	}
 }
 
-// A page reads the names that no page before it has read since the last rename.
+// A page reads the names that no page before it has read since the last rename or repair.
 func TestReports_NamesOfFollowingPages(t *testing.T) {
 	t.Parallel()
 	o := newNamesFixture(t)
-	reports, registry := newMeasuredReportQueries(t, openReader(t, o.database))
-	for name := range 3 {
-		o.rename("projection", name)
+	reports, registry := newReportQueries(t, openReader(t, o.database))
+	for name, change := range []func(int){func(name int) { o.rename("projection", name) }, o.repair, o.repair} {
+		change(name)
 		for _, limit := range []int64{1, 2, 2} { // the first page refers to one of the names
 			if page, err := o.page(reports, limit); err != nil || page.first != strconv.Itoa(name) {
 				t.Errorf("page of %d rows: names = %v, %v, want %d", limit, page, err, name)

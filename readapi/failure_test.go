@@ -2,13 +2,13 @@ package readapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +26,7 @@ import (
 	"callboard/events/eventstest"
 	"callboard/readapi/access"
 	"callboard/readapi/audio"
+	"callboard/readapi/limit"
 	"callboard/readapi/query"
 	"callboard/schema/schematest"
 )
@@ -192,6 +193,8 @@ func TestFailure_Panic(t *testing.T) {
 		t.Errorf("log lines with the panic = %d, want 1: %s", got, h.log)
 	}
 	h.expectCode("request after the panic", h.get("/customer/phone-systems", withKey(key)), "")
+	s.publicRoutes["/api/docs"] = publicRoute{"docs", func(http.ResponseWriter, *http.Request, *exchange) error { panic("in a page") }}
+	h.expectCode("panic in a page", h.get(siteURL+"/docs"), internalError)
 }
 
 // A statement that PostgreSQL refuses is an internal error. Its text is logged and not sent.
@@ -241,12 +244,17 @@ func TestProblemOf(t *testing.T) {
 		"partitions that change":               {access.ErrSwitching, serviceUnavailable},
 		"credential not accepted":              {&access.DeniedError{Code: access.CredentialNotAccepted}, credentialNotAccepted},
 		"denied":                               {&access.DeniedError{}, unauthenticated},
+		"address":                              {&access.DeniedError{Code: access.AddressNotAllowed}, addressNotAllowed},
+		"too many unknown keys":                {access.ErrThrottled, serviceUnavailable},
 		"problem":                              {&problem{code: rateLimited}, rateLimited},
+		"a report above the limit":             {operation{Report: limit.CallLogReports}.tooLarge(maxBody + 1), exportTooLarge},
+		"another body above the limit":         {operation{}.tooLarge(maxBody + 1), internalError},
 		"any other error":                      {errors.New("other"), internalError},
 		"closed transaction":                   {pgx.ErrTxClosed, internalError},
 	} {
-		if got := problemOf(errors.Join(errors.New("outer"), c.err)).code; got != c.want {
-			t.Errorf("%s: code = %s, want %s: %v", name, got, c.want, c.err)
+		got := problemOf(errors.Join(errors.New("outer"), c.err))
+		if got.code != c.want || (got.retryAfter > 0) != (c.want == serviceUnavailable) {
+			t.Errorf("%s: code = %s, retry after %d s, want %s: %v", name, got.code, got.retryAfter, c.want, c.err)
 		}
 	}
 }
@@ -291,7 +299,7 @@ func TestGeneration_OtherColumnTypes(t *testing.T) {
 		c.Primary = schematest.OpenPoolLike(t, c.Primary, func(p *pgxpool.Config) { p.MaxConns = 1 })
 	})
 	system, id := h.system("one"), uuid.New()
-	h.fullCall(system, id)
+	insertRows(t, h.pool, "call_log", columns{"system_id": system, "id": id, "outcome": "answered", "recording_sid": "RE1"})
 	key, path := h.key(system), systemPath(system, "/call-logs/"+id.String())
 	before := h.get(path, withKey(key))
 	h.exec("alter table projection.call_log alter column outcome type varchar(40), alter column recording_sid type varchar(70)")
@@ -303,53 +311,37 @@ func TestGeneration_OtherColumnTypes(t *testing.T) {
 	}
 }
 
-// The load balancer and the API's description say the same of a code as the reader: its type, its title and whether
-// it is retryable.
-func TestProblem_SameEverywhere(t *testing.T) {
+// The load balancer says the same of a code as the reader: its type, its title and whether it is retryable.
+func TestProblem_OfTheLoadBalancer(t *testing.T) {
 	t.Parallel()
 	document := regexp.MustCompile(`"type": ?"([^"]*)", ?"title": ?"([^"]*)",[^{}]*"code": ?"([A-Z_]+)",[^{}]*"retryable": ?(true|false)`)
-	for file, want := range map[string]int{"../deploy/haproxy.cfg": 5, "docs/openapi/common.json": 10} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		problems := document.FindAllStringSubmatch(string(text), -1)
-		if len(problems) != want || strings.Count(string(text), "https://callboard.dev/problems/") != want {
-			t.Errorf("%s: problem documents = %d, want %d", file, len(problems), want)
-		}
-		for _, p := range problems {
-			c := code(p[3])
-			if i := c.info(); p[1] != c.problemType() || p[2] != i.title || p[4] != strconv.FormatBool(i.retryable) {
-				t.Errorf("%s: %s, want type %s, title %q, retryable %t", file, p[0], c.problemType(), i.title, i.retryable)
-			}
+	text, err := os.ReadFile("../deploy/haproxy.cfg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems := document.FindAllStringSubmatch(string(text), -1)
+	if len(problems) != 5 || strings.Count(string(text), "https://callboard.dev/problems/") != 5 {
+		t.Errorf("problem documents = %d, want 5", len(problems))
+	}
+	for _, p := range problems {
+		c := code(p[3])
+		if i := c.info(); p[1] != c.problemType() || p[2] != i.title || p[4] != strconv.FormatBool(i.retryable) {
+			t.Errorf("%s, want type %s, title %q, retryable %t", p[0], c.problemType(), i.title, i.retryable)
 		}
 	}
 }
 
-func TestProblem_Append(t *testing.T) {
+// Each code has a status of its own meaning, and these are worth another try.
+func TestCode_Info(t *testing.T) {
 	t.Parallel()
-	retryable := map[code]bool{recordingNotReady: true, rateLimited: true, serviceUnavailable: true, externalServiceTimeout: true}
+	retryable := []code{recordingNotReady, rateLimited, serviceUnavailable, externalServiceTimeout}
 	for _, c := range []code{
 		validationFailed, unauthenticated, insufficientScope, credentialNotAccepted, addressNotAllowed, notFound, methodNotAllowed, preconditionFailed,
 		rangeNotSatisfiable, recordingNotReady, exportTooLarge, rateLimited, internalError, serviceUnavailable, externalServiceTimeout,
 	} {
-		p := &problem{code: c, retryAfter: 7, errors: []fieldProblem{{"/a", tooLong, "\"long\""}, {"/b", required, "missing"}},
-			params: map[string]any{"guard": "x\ny", "maxBytes": 5_500_000}}
-		body := p.append(nil, "id")
-		var got document
-		if err := json.Unmarshal(body, &got); err != nil {
-			t.Fatalf("%s: %v", body, err)
-		}
-		if got.Code != c || got.Retryable != retryable[c] || got.RetryAfter != 7 || len(got.Errors) != 2 || got.Status != c.info().status ||
-			got.Params["guard"] != "x\ny" || got.Params["maxBytes"] != 5.5e6 || strings.ContainsAny(got.Type, "_ABC") {
-			t.Errorf("problem document of %s = %s", c, body)
-		}
-		if c != internalError && c.info().status == 500 {
-			t.Errorf("status of %s = 500, want a unique one", c)
-		}
-		var members map[string]any
-		if err := json.Unmarshal((&problem{code: c}).append(nil, "id"), &members); err != nil || len(members) != 7 {
-			t.Errorf("members of %s without optional ones = %v, %v, want 7", c, members, err)
+		i := c.info()
+		if i.retryable != slices.Contains(retryable, c) || (i.status == http.StatusInternalServerError) != (c == internalError) {
+			t.Errorf("%s: status = %d, retryable = %t", c, i.status, i.retryable)
 		}
 	}
 }

@@ -7,24 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"callboard/events/eventstest"
-	"callboard/internal/run/connection"
-	"callboard/schema"
 	"callboard/schema/schematest"
 )
-
-// readerPool connects with the role and the settings of a reader.
-func readerPool(tb testing.TB, database *schematest.Database) *pgxpool.Pool {
-	tb.Helper()
-	return schematest.OpenPool(tb, database.RoleURL("callboard_reader"), func(c *pgxpool.Config) {
-		maps.Copy(c.ConnConfig.RuntimeParams, connection.ReaderSettings())
-		c.AfterConnect = schema.PlanEachTime
-	})
-}
 
 // setWatermark sets the watermark of partition 0 or 1.
 func setWatermark(tb testing.TB, database *schematest.Database, partition int, watermark time.Time) {
@@ -33,20 +21,19 @@ func setWatermark(tb testing.TB, database *schematest.Database, partition int, w
 		values ($1, gen_random_uuid(), 1, 1, $2, $2) on conflict (partition) do update set watermark = $2`, partition, watermark)
 }
 
-// startMonitor runs a monitor and returns its metrics.
-func startMonitor(tb testing.TB, primary, projection *pgxpool.Pool) *prometheus.Registry {
+// startMonitor runs a monitor of a primary and a replica, and returns its metrics.
+func startMonitor(tb testing.TB, primary, projection *schematest.Database, log zerolog.Logger) *prometheus.Registry {
 	tb.Helper()
-	return startLoggingMonitor(tb, primary, projection, zerolog.Nop())
-}
-
-func startLoggingMonitor(tb testing.TB, primary, projection *pgxpool.Pool, log zerolog.Logger) *prometheus.Registry {
-	tb.Helper()
-	registry := prometheus.NewRegistry()
-	monitor, err := NewFreshnessMonitor(primary, projection, log, registry)
+	registry, pool := prometheus.NewRegistry(), openReader(tb, primary)
+	replica := pool
+	if projection != primary {
+		replica = openReader(tb, projection)
+	}
+	monitor, err := NewFreshnessMonitor(pool, replica, log, registry)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	monitor.interval = 500 * time.Millisecond
+	monitor.interval = 50 * time.Millisecond
 	eventstest.Run(tb, monitor.Run)
 	return registry
 }
@@ -54,8 +41,7 @@ func startLoggingMonitor(tb testing.TB, primary, projection *pgxpool.Pool, log z
 func TestFreshnessMonitor_Watermarks(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)
-	pool := readerPool(t, database)
-	registry := startMonitor(t, pool, pool)
+	registry := startMonitor(t, database, database, zerolog.Nop())
 	eventstest.Eventually(t, "a generation, and no watermark of a projection without positions", func() bool {
 		names := slices.Sorted(maps.Keys(eventstest.Metrics(t, registry)))
 		return slices.Equal(names, []string{"callboard_generation", "callboard_readapi_replica_lag_seconds", "callboard_reader_coverage_age_seconds"})
@@ -80,7 +66,7 @@ func TestFreshnessMonitor_Watermarks(t *testing.T) {
 func TestFreshnessMonitor_CoverageAge(t *testing.T) {
 	t.Parallel()
 	primary, replica := schematest.New(t), schematest.New(t)
-	alone, both := startMonitor(t, readerPool(t, primary), readerPool(t, primary)), startMonitor(t, readerPool(t, primary), readerPool(t, replica))
+	alone, both := startMonitor(t, primary, primary, zerolog.Nop()), startMonitor(t, primary, replica, zerolog.Nop())
 	setWatermark(t, primary, 0, time.Unix(0, 0))
 	eventstest.Eventually(t, "no age", func() bool {
 		all := eventstest.Metrics(t, alone)
@@ -101,7 +87,7 @@ func TestFreshnessMonitor_CoverageAge(t *testing.T) {
 func TestFreshnessMonitor_ReplicaLag(t *testing.T) {
 	t.Parallel()
 	primary, replica := schematest.New(t), schematest.New(t)
-	registry := startMonitor(t, readerPool(t, primary), readerPool(t, replica))
+	registry := startMonitor(t, primary, replica, zerolog.Nop())
 	now := time.Now().Truncate(time.Millisecond)
 	for partition, age := range []time.Duration{0, 90 * time.Second} {
 		setWatermark(t, primary, partition, now)
@@ -117,9 +103,8 @@ func TestFreshnessMonitor_KeepsTheLastWatermarkWhileReadingFails(t *testing.T) {
 	t.Parallel()
 	database := schematest.New(t)
 	setWatermark(t, database, 0, time.Unix(1000, 0))
-	pool := readerPool(t, database)
 	var log eventstest.LogBuffer
-	registry := startLoggingMonitor(t, pool, pool, zerolog.New(&log))
+	registry := startMonitor(t, database, database, zerolog.New(&log))
 	want := map[string]float64{"callboard_readapi_watermark_seconds 0": 1000}
 	eventstest.Eventually(t, fmt.Sprint(want), func() bool { return includes(eventstest.Metrics(t, registry), want) })
 	schematest.Exec(t, database.Pool(t), "drop schema projection cascade")

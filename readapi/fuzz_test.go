@@ -39,6 +39,7 @@ func FuzzService(f *testing.F) {
 	} {
 		f.Add("GET", target, "", "X-Request-Id: a b", byte(0))
 		f.Add("POST", target, "", "Authorization: Bearer x.y.z", byte(7))
+		f.Add("CONNECT", target, "%zz=;%00", "X-Forwarded-For: x", byte(0))
 	}
 	f.Fuzz(func(t *testing.T, method, target, query, header string, credential byte) {
 		request := fixture.request(method, target, query, header, credential)

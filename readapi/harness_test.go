@@ -313,6 +313,12 @@ func (h *harness) expectLogged(want map[string]any) {
 	}
 }
 
+// metric is the value of a gauge or a counter, by its name and the value of its label.
+func (h *harness) metric(name, label string) float64 {
+	h.Helper()
+	return eventstest.Metric(h, h.config.Metrics.(*prometheus.Registry), strings.TrimSpace(name+" "+label))
+}
+
 func at(text string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -422,22 +428,4 @@ func (f *fixture) oneCall(system uuid.UUID) uuid.UUID {
 	id := uuid.New()
 	f.calls(system, call{id: id, sid: "CA1", createdAt: at(watermark)})
 	return id
-}
-
-// copyGeneration copies the projection to another schema.
-func (f *fixture) copyGeneration(name string) {
-	f.Helper()
-	f.exec(`do $$
-		declare
-		  source record;
-		begin
-		  create schema ` + name + `;
-		  for source in select tablename from pg_tables where schemaname = 'projection' loop
-		    execute format('create table ` + name + `.%I (like projection.%I including all)', source.tablename, source.tablename);
-		    execute format('insert into ` + name + `.%I select * from projection.%I', source.tablename, source.tablename);
-		  end loop;
-		  grant usage on schema ` + name + ` to callboard_reader;
-		  grant select on all tables in schema ` + name + ` to callboard_reader;
-		end
-		$$`)
 }

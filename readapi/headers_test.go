@@ -26,7 +26,6 @@ func headerText(h http.Header) string {
 
 func TestRequestID(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
 	for inbound, accepted := range map[string]bool{
 		"abc.DEF_1-2":            true,
 		strings.Repeat("a", 128): true,
@@ -38,15 +37,10 @@ func TestRequestID(t *testing.T) {
 		"a\"b":                   false,
 		"ä":                      false,
 	} {
-		w := h.get("/nothing", with("X-Request-Id", inbound))
-		got := w.Header().Get("X-Request-Id")
-		if (got == inbound) != accepted {
-			t.Errorf("X-Request-Id for %q = %q, want the same: %t", inbound, got, accepted)
+		got := requestID(http.Header{"X-Request-Id": {inbound}})
+		if _, err := uuid.Parse(got); (got == inbound) != accepted || !accepted && err != nil {
+			t.Errorf("request id for %q = %q, want the same: %t, or else a UUID", inbound, got, accepted)
 		}
-		if _, err := uuid.Parse(got); !accepted && err != nil {
-			t.Errorf("X-Request-Id for %q = %q, want a UUID", inbound, got)
-		}
-		problemIn(t, w)
 	}
 }
 
@@ -73,21 +67,13 @@ func TestHead_IsGetWithoutBody(t *testing.T) {
 	}
 }
 
+// The contract has the other headers, and those of each operation.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	system := h.system("one")
 	h.expectHeaders("call logs", h.get(systemPath(system, "/call-logs"), withKey(h.key(system))), map[string]string{
-		"Content-Type":           "application/json",
-		"Cache-Control":          "private, no-cache",
-		"Vary":                   "X-API-Key, Authorization",
-		"X-Content-Type-Options": "nosniff",
-		"Data-Complete-Through":  watermark,
-		"ETag":                   "",
-		"Link":                   "",
-	})
-	h.expectHeaders("a report", h.get(reportPath(system, reportQuery()), withKey(h.key(system))), map[string]string{
-		"Content-Type": "application/json", "Cache-Control": "no-store", "Data-Complete-Through": watermark, "ETag": "", "Link": "",
+		"Vary": "X-API-Key, Authorization", "X-Content-Type-Options": "nosniff", "Data-Complete-Through": watermark, "Link": "",
 	})
 	h.exec("delete from projection.position")
 	h.expectHeaders("without a position", h.get(systemPath(system, "/call-logs"), withKey(h.key(system))), map[string]string{

@@ -1,12 +1,6 @@
 package readapi
 
 import (
-	"bufio"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -64,58 +58,6 @@ func TestPaths_NoOperation(t *testing.T) {
 		h.config.Primary = schematest.OpenPool(t, unreachable)
 		h.restart()
 	}
-}
-
-// Request lines as they are sent over a connection, which net/http parses first.
-func TestPaths_RequestLines(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	server := httptest.NewServer(h.handler)
-	defer server.Close()
-	for line, want := range map[string]int{
-		"GET /api/v1/customer/phone-systems HTTP/1.1":                     401,
-		"HEAD /api/v1/customer/phone-systems HTTP/1.1":                    401,
-		"GET http://elsewhere/api/v1/customer/phone-systems HTTP/1.1":     401,
-		"GET /api/v1/../v1/customer/phone-systems HTTP/1.1":               404,
-		"GET //api/v1/customer/phone-systems HTTP/1.1":                    404,
-		"GET /api/v1/customer/phone-systems/%2e%2e/phones HTTP/1.1":       401,
-		"GET /api/v1/customer/phone-systems/a%2fb/phones HTTP/1.1":        401,
-		"GET /api/v1/customer/phone-systems/ HTTP/1.1":                    404,
-		"POST /api/v1/customer/phone-systems HTTP/1.1":                    405,
-		"CONNECT /api/v1/customer/phone-systems HTTP/1.1":                 405,
-		"OPTIONS /api/v1/customer/phone-systems HTTP/1.1":                 405,
-		"GET /api/v1/customer/phone-systems/%00/phones?%zz=;%00 HTTP/1.1": 401,
-		"GET /" + strings.Repeat("%41", 60_000) + " HTTP/1.1":             404,
-		"GET /api/v1/customer/phone-systems#fragment HTTP/1.1":            404,
-		"PRI * HTTP/2.0": 404,
-		"BREW /api/v1/customer/phone-systems HTTP/1.1":                                      405,
-		"GET /api/v1/customer/phone-systems?" + strings.Repeat("a=b&", 9_999) + " HTTP/1.1": 401,
-	} {
-		status, contentType := sendLine(t, server.Listener.Addr(), line)
-		if status != want || contentType != "application/problem+json" {
-			t.Errorf("%.70s: status = %d, Content-Type = %s, want %d, application/problem+json", line, status, contentType, want)
-		}
-	}
-}
-
-func sendLine(tb testing.TB, address net.Addr, line string) (status int, contentType string) {
-	tb.Helper()
-	conn, err := new(net.Dialer).DialContext(tb.Context(), "tcp", address.String())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	if _, err := fmt.Fprintf(conn, "%s\r\nHost: x\r\nConnection: close\r\n\r\n", line); err != nil {
-		tb.Fatal(err)
-	}
-	method, _, _ := strings.Cut(line, " ")
-	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	_, _ = io.Copy(io.Discard, response.Body)
-	return response.StatusCode, response.Header.Get("Content-Type")
 }
 
 func TestParseBaseURL(t *testing.T) {

@@ -2,7 +2,6 @@ package readapi
 
 import (
 	"context"
-	"net/http"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -92,7 +91,7 @@ func TestReports_DeniedBeforeTheProjectionIsRead(t *testing.T) {
 }
 
 // While a lineage's share of the audit queue is full, its requests are refused. Others are answered, and so are
-// requests that get no permit: they are counted.
+// requests that get no permit.
 func TestAudit_QueueFull(t *testing.T) {
 	t.Parallel()
 	js := eventstest.JetStream(t, eventstest.NewServer(t).URL()) // without the audit stream
@@ -106,22 +105,12 @@ func TestAudit_QueueFull(t *testing.T) {
 		}
 	}
 	h.expectCode("another lineage", h.get("/customer/phone-systems", withKey(other)), "")
-	if _, err := js.CreateStream(t.Context(), events.AuditStreamConfig(1)); err != nil {
-		t.Fatal(err)
-	}
-	eventstest.Eventually(t, "a request that the audit queue accepts", func() bool {
-		return h.get("/customer/phone-systems", withKey(key)).Code == http.StatusOK
-	})
 	if _, err := h.registry.Revoke(t.Context(), key.ID); err != nil {
 		t.Fatal(err)
 	}
 	h.expectCode("revoked key", h.get("/customer/phone-systems", withKey(key)), unauthenticated)
-	byStatus := make(map[int]int64)
-	for _, e := range auditEntries(t, js, func(all []events.AuditEntry) bool { return requests(all, http.StatusOK) >= 4 }) {
-		byStatus[e.Status] += e.Requests()
-	}
-	if byStatus[http.StatusOK] != 4 || byStatus[http.StatusServiceUnavailable] == 0 || byStatus[http.StatusUnauthorized] > 1 {
-		t.Errorf("requests in entries by status = %v, want 4 times 200, and 503 and 401", byStatus)
+	if _, err := js.CreateStream(t.Context(), events.AuditStreamConfig(1)); err != nil { // so that the queue can end
+		t.Fatal(err)
 	}
 }
 
@@ -172,16 +161,6 @@ func TestAudit_Entries(t *testing.T) {
 			t.Errorf("entry %d: key id = %s, system = %v, want %s, %v", i, e.KeyID, e.System, key.ID, wantSystem)
 		}
 	}
-}
-
-// requests returns how many requests got a status.
-func requests(entries []events.AuditEntry, status int) (count int64) {
-	for _, e := range entries {
-		if e.Status == status {
-			count += e.Requests()
-		}
-	}
-	return count
 }
 
 // auditEntries reads messages of the audit stream until their entries are enough.
@@ -238,7 +217,7 @@ func notify(c chan<- struct{}) {
 	}
 }
 
-// NATS that does not decide costs a request half of its time at most. The other half is more than a busy machine needs.
+// NATS that does not decide costs a request half of its time at most.
 func TestQuota_LimiterLeavesTimeForTheAnswer(t *testing.T) {
 	t.Parallel()
 	js := newJetStream(t)
@@ -246,6 +225,6 @@ func TestQuota_LimiterLeavesTimeForTheAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := newHarness(t, func(c *Config) { c.Limiter, c.Timeout = stopped, time.Minute })
+	h := newHarness(t, func(c *Config) { c.Limiter, c.Timeout = stopped, 3*time.Second })
 	h.expectCode("without NATS", h.get("/customer/phone-systems", withKey(h.key(h.system("one")))), "")
 }

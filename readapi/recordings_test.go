@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -57,103 +56,66 @@ func urlPath(system uuid.UUID, sid string) string {
 	return systemPath(system, "/recordings/"+sid+"/url")
 }
 
-// signed is the body with a link.
-type signed struct{ URL, ExpiresAt string }
-
-func (h *harness) sign(system uuid.UUID, sid string, key access.IssuedKey) signed {
+// link adds a phone system with a recording, and returns the link to its audio.
+func (h *harness) link() string {
 	h.Helper()
-	w := h.get(urlPath(system, sid), withKey(key))
-	h.expectCode(sid, w, "")
-	var s signed
-	decode(h, w, &s)
-	return s
+	system := h.system("one")
+	h.recording(system, "RE1", "call", "ready", true)
+	w := h.get(urlPath(system, "RE1"), withKey(h.key(system)))
+	h.expectCode("a link", w, "")
+	var body struct{ URL string }
+	decode(h, w, &body)
+	return body.URL
 }
 
-// Every owner, status and scope.
+// Every owner, status and scope. A voicemail's recording is being processed until its event arrives, and absent once it
+// is deleted.
 func TestRecordingURL_Access(t *testing.T) {
 	t.Parallel()
 	h, _ := newAudioHarness(t)
 	system, other := h.system("one"), h.system("two")
-	for _, owner := range []string{"call", "voicemail"} {
-		for _, status := range []string{"ready", "processing", "unavailable"} {
-			h.recording(system, "RE-"+owner+"-"+status, owner, status, true)
-			h.recording(system, "RE-ownerless-"+owner+"-"+status, owner, status, false)
-			h.recording(other, "RE-elsewhere-"+owner+"-"+status, owner, status, true)
-		}
+	voicemailOf := func(of uuid.UUID, sid string) {
+		insertRows(h, h.pool, "voicemail", columns{"system_id": of, "id": uuid.New(), "recording_sid": sid})
 	}
-	absent := h.get(urlPath(system, "RE-absent"), withKey(h.key(system)), with("X-Request-Id", "same"))
-	keys := map[string]access.IssuedKey{
-		"every scope":           h.key(system),
-		"only recordings":       h.key(system, withScopes(access.ScopeRecordings)),
-		"without voicemails":    h.key(system, withScopes(access.ScopeRecordings, access.ScopeCalls)),
-		"without recordings":    h.key(system, withScopes(access.ScopeVoicemails, access.ScopeCalls)),
-		"calls:read narrowed":   h.key(system, narrowedTo(h.extension(system))),
-		"recordings, voicemail": h.key(system, withScopes(access.ScopeRecordings, access.ScopeVoicemails)),
-	}
-	const both = "every scope, calls:read narrowed, recordings, voicemail"
-	for _, place := range []string{"", "ownerless-", "elsewhere-"} {
-		for _, owner := range []string{"call", "voicemail"} {
-			for _, status := range []string{"ready", "processing", "unavailable"} {
-				for name, key := range keys {
-					want := map[string]code{"ready": "", "processing": recordingNotReady, "unavailable": notFound}[status]
-					switch {
-					case name == "without recordings":
-						want = insufficientScope
-					case place != "" || status == "unavailable":
-						want = notFound
-					case owner == "voicemail" && !strings.Contains(both, name):
-						want = insufficientScope
-					}
-					sid := "RE-" + place + owner + "-" + status
-					h.expectURL(fmt.Sprintf("%s with %s", sid, name), want, absent,
-						h.get(urlPath(system, sid), withKey(key), with("X-Request-Id", "same")))
-				}
-			}
-		}
-	}
-}
-
-// A voicemail's recording is being processed until its event arrives, and absent once it is deleted.
-func TestRecordingURL_BeforeRecording(t *testing.T) {
-	t.Parallel()
-	h, _ := newAudioHarness(t)
-	system, other := h.system("one"), h.system("two")
-	insert := func(table string, values columns) { insertRows(h, h.pool, table, values) }
-	early := uuid.New()
-	insert("voicemail", columns{"system_id": system, "id": early, "recording_sid": "RE-early"})
-	insert("voicemail", columns{"system_id": other, "id": uuid.New(), "recording_sid": "RE-elsewhere"})
-	insert("voicemail", columns{"system_id": system, "id": uuid.New(), "recording_sid": "RE-deleted"})
-	insert("tombstone", columns{
+	wants := map[string]code{"RE-early": recordingNotReady, "RE-EARLY": notFound, "RE-late": notFound, "RE-deleted": notFound, "RE-call": notFound}
+	voicemailOf(system, "RE-early")
+	voicemailOf(other, "RE-late")
+	voicemailOf(system, "RE-deleted")
+	insertRows(h, h.pool, "tombstone", columns{
 		"system_id": system, "entity": "recording", "key": "RE-deleted", "owner": "voicemail", "owner_id": uuid.New(),
 	})
-	insert("call_log", columns{"system_id": system, "id": uuid.New(), "recording_sid": "RE-call"})
-	absent := h.get(urlPath(system, "RE-absent"), withKey(h.key(system)), with("X-Request-Id", "same"))
-	key := h.key(system)
-	for sid, want := range map[string]code{
-		"RE-early": recordingNotReady, "RE-elsewhere": notFound, "RE-deleted": notFound, "RE-call": notFound, "RE-EARLY": notFound,
-	} {
-		h.expectURL(sid, want, absent, h.get(urlPath(system, sid), withKey(key), with("X-Request-Id", "same")))
+	insertRows(h, h.pool, "call_log", columns{"system_id": system, "id": uuid.New(), "recording_sid": "RE-call"})
+	for status, want := range map[string]code{"ready": "", "processing": recordingNotReady, "unavailable": notFound} {
+		for _, owner := range []string{"call", "voicemail"} {
+			sid := owner + "-" + status
+			h.recording(system, "RE-"+sid, owner, status, true)
+			h.recording(system, "RE-ownerless-"+sid, owner, status, false)
+			h.recording(other, "RE-elsewhere-"+sid, owner, status, true)
+			wants["RE-"+sid], wants["RE-ownerless-"+sid], wants["RE-elsewhere-"+sid] = want, notFound, notFound
+		}
 	}
-	for name, c := range map[string]struct {
-		key  access.IssuedKey
-		want code
-	}{
-		"without voicemails":   {h.key(system, withScopes(access.ScopeRecordings, access.ScopeCalls)), insufficientScope},
-		"without recordings":   {h.key(system, withScopes(access.ScopeVoicemails, access.ScopeCalls)), insufficientScope},
-		"calls:read narrowed":  {h.key(system, narrowedTo(h.extension(system))), recordingNotReady},
-		"another phone system": {h.key(other), notFound},
-	} {
-		h.expectURL(name, c.want, absent, h.get(urlPath(system, "RE-early"), withKey(c.key), with("X-Request-Id", "same")))
-	}
-	h.expectCode("its detail", h.get(systemPath(system, "/recordings/RE-early"), withKey(key)), notFound)
 
-	insert("recording", columns{
-		"system_id": system, "recording_sid": "RE-early", "owner": "voicemail", "owner_id": early, "call_sid": nil,
-		"audio_key": "clip.wav", "audio_content_type": "audio/wav", "audio_bytes": len(clip),
-	})
-	if w := h.get(h.sign(system, "RE-early", key).URL); w.Body.String() != clip {
-		t.Errorf("audio = %d %s, want the clip", w.Code, w.Body)
+	absent := h.get(urlPath(system, "RE-absent"), withKey(h.key(system)), with("X-Request-Id", "same"))
+	for name, c := range map[string]struct {
+		key                    access.IssuedKey
+		recordings, voicemails bool
+	}{
+		"every scope":           {h.key(system), true, true},
+		"recordings, calls":     {h.key(system, withScopes(access.ScopeRecordings, access.ScopeCalls)), true, false},
+		"voicemails, calls":     {h.key(system, withScopes(access.ScopeVoicemails, access.ScopeCalls)), false, true},
+		"narrowed":              {h.key(system, narrowedTo(h.extension(system))), true, true},
+		"recordings, voicemail": {h.key(system, withScopes(access.ScopeRecordings, access.ScopeVoicemails)), true, true},
+	} {
+		for sid, want := range wants {
+			ofVoicemail := strings.HasPrefix(sid, "RE-voicemail") || sid == "RE-early"
+			if !c.recordings || want != notFound && ofVoicemail && !c.voicemails {
+				want = insufficientScope
+			}
+			h.expectURL(sid+" with "+name, want, absent, h.get(urlPath(system, sid), withKey(c.key), with("X-Request-Id", "same")))
+		}
 	}
+	h.expectCode("another phone system's key", h.get(urlPath(system, "RE-call-ready"), withKey(h.key(other))), notFound)
+	h.expectCode("a detail before its recording", h.get(systemPath(system, "/recordings/RE-early"), withKey(h.key(system))), notFound)
 }
 
 // expectURL checks the response with a link, or that with a code. A 404 must equal that of a missing recording.
@@ -187,38 +149,35 @@ func (h *harness) expectURL(name string, want code, absent, w *httptest.Response
 func TestAudio_Requests(t *testing.T) {
 	t.Parallel()
 	h, _ := newAudioHarness(t)
-	system := h.system("one")
-	h.recording(system, "RE1", "call", "ready", true)
-	link := h.sign(system, "RE1", h.key(system)).URL
+	link := h.link()
 	tag := h.get(link).Header().Get("ETag")
 	for _, c := range []struct {
 		name, method string
 		header       header
 		status       int
 		code         code
+		contentRange string
+		body         string
 	}{
-		{"range", "GET", with("Range", "bytes=0-3"), 206, ""},
-		{"head", "HEAD", with("Accept", "*/*"), 200, ""},
-		{"unchanged", "GET", with("If-None-Match", tag), 304, ""},
-		{"range beyond the end", "GET", with("Range", "bytes=99-"), 416, rangeNotSatisfiable},
-		{"reversed range", "GET", with("Range", "bytes=99-1"), 416, rangeNotSatisfiable},
-		{"another file", "GET", with("If-Match", `"other"`), 412, preconditionFailed},
-		{"another method", "POST", with("Accept", "*/*"), 405, methodNotAllowed},
+		{"range", "GET", with("Range", "bytes=0-3"), 206, "", "bytes 0-3/16", "RIFF"},
+		{"head", "HEAD", with("Accept", "*/*"), 200, "", "", ""},
+		{"unchanged", "GET", with("If-None-Match", tag), 304, "", "", ""},
+		{"range beyond the end", "GET", with("Range", "bytes=99-"), 416, rangeNotSatisfiable, "bytes */16", ""},
+		{"another file", "GET", with("If-Match", `"other"`), 412, preconditionFailed, "", ""},
+		{"another method", "POST", with("Accept", "*/*"), 405, methodNotAllowed, "", ""},
 	} {
 		w := h.do(c.method, link, c.header)
 		if w.Code != c.status || w.Header().Get("X-Request-Id") == "" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: response = %d %v, want %d with a request id and nosniff", c.name, w.Code, w.Header(), c.status)
 		}
-		if c.code != "" {
+		h.expectHeaders(c.name, w, map[string]string{"Content-Range": c.contentRange})
+		switch {
+		case c.code != "":
 			h.expectCode(c.name, w, c.code)
 			h.expectHeaders(c.name, w, map[string]string{"Cache-Control": "no-store"})
+		case w.Body.String() != c.body:
+			t.Errorf("%s: body = %q, want %q", c.name, w.Body, c.body)
 		}
-	}
-	h.expectHeaders("range beyond the end", h.get(link, with("Range", "bytes=99-")), map[string]string{"Content-Range": "bytes */16"})
-	w := h.get(link, with("Range", "bytes=0-3"))
-	h.expectHeaders("range", w, map[string]string{"Content-Range": "bytes 0-3/16"})
-	if got := w.Body.String(); got != "RIFF" {
-		t.Errorf("range = %q, want RIFF", got)
 	}
 }
 
@@ -226,39 +185,19 @@ func TestAudio_Requests(t *testing.T) {
 func TestAudio_NotFound(t *testing.T) {
 	t.Parallel()
 	h, dir := newAudioHarness(t)
-	system := h.system("one")
-	h.recording(system, "RE1", "call", "ready", true)
-	link := h.sign(system, "RE1", h.key(system)).URL
-	old := h.signLongAgo(t)
+	link := h.link()
 	if err := os.Remove(filepath.Join(dir, "clip.wav")); err != nil {
 		t.Fatal(err)
 	}
 	want := whole(h.get("/nothing", with("X-Request-Id", "same")))
 	for name, address := range map[string]string{
-		"a missing file": link, "an expired link": old, "an altered link": link + "A", "no token": audioURL, "noise": audioURL + "noise",
-		"a path": audioURL + "clip.wav", "a parent folder": audioURL + "..%2fclip.wav", "a folder": audioURL + "a/b", "no folder": strings.TrimSuffix(audioURL, "/"),
-		"below the base URL": baseURL + "/audio/" + strings.TrimPrefix(link, audioURL),
+		"a missing file": link, "no token": audioURL, "noise": audioURL + "noise", "a parent folder": audioURL + "..%2fclip.wav",
+		"a folder": audioURL + "a/b", "below the base URL": baseURL + "/audio/" + strings.TrimPrefix(link, audioURL),
 	} {
 		if got := whole(h.get(address, with("X-Request-Id", "same"))); got != want {
 			t.Errorf("%s: response = %s, want %s", name, got, want)
 		}
 	}
-}
-
-// signLongAgo is a link that was signed in the year 2000.
-func (h *harness) signLongAgo(t *testing.T) string {
-	t.Helper()
-	store, err := audio.Open(h.config.Audio, audioURL, h.config.Secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var link audio.Link
-	synctest.Test(t, func(t *testing.T) {
-		if link, err = store.Sign(t.Context(), audio.Object{Key: "clip.wav", ContentType: "audio/wav"}); err != nil {
-			t.Fatal(err)
-		}
-	})
-	return link.URL
 }
 
 // stuckClient accepts nothing until it is released.
@@ -278,9 +217,7 @@ func (c stuckClient) Write(b []byte) (int, error) {
 func TestAudio_DownloadsOfOneClient(t *testing.T) {
 	t.Parallel()
 	h, _ := newAudioHarness(t)
-	system := h.system("one")
-	h.recording(system, "RE1", "call", "ready", true)
-	link := h.sign(system, "RE1", h.key(system)).URL
+	link := h.link()
 	serve := func(w http.ResponseWriter, client string) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
 		r.RemoteAddr = client
@@ -321,9 +258,7 @@ func TestAudio_DownloadsOfOneClient(t *testing.T) {
 func TestAudio_Secret(t *testing.T) {
 	t.Parallel()
 	h, dir := newAudioHarness(t)
-	system := h.system("one")
-	h.recording(system, "RE1", "call", "ready", true)
-	link := h.sign(system, "RE1", h.key(system)).URL
+	link := h.link()
 	token := strings.TrimPrefix(link, audioURL)
 	h.get(link)
 	h.get(link, with("Range", "bytes=99-"))
@@ -363,11 +298,9 @@ func TestRecordingURL_Bucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := newHarness(t, func(c *Config) { c.Audio = bucket })
-	system := h.system("one")
-	h.recording(system, "RE1", "call", "ready", true)
-	s := h.sign(system, "RE1", h.key(system))
-	if !strings.HasPrefix(s.URL, "https://store.example.com/calls/2026/clip.wav?") || !strings.Contains(s.URL, "&X-Amz-Expires=900&") {
-		t.Errorf("link = %+v, want one to the bucket for 900 seconds", s)
+	link := h.link()
+	if !strings.HasPrefix(link, "https://store.example.com/calls/2026/clip.wav?") || !strings.Contains(link, "&X-Amz-Expires=900&") {
+		t.Errorf("link = %s, want one to the bucket for 900 seconds", link)
 	}
 	h.expectCode("audio path", h.get(audioURL+"token"), notFound)
 	if h.log.Contains("X-Amz") {

@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
-	"callboard/events"
 	"callboard/readapi/access"
 	"callboard/readapi/query"
 	"callboard/schema/schematest"
@@ -149,16 +146,6 @@ func TestReports_WaitFor(t *testing.T) {
 	}
 }
 
-func TestWalk_EmptyWindowIsFinal(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	system := h.system("one")
-	h.setWatermark(at(windowFrom).Add(-time.Hour))
-	if rows, _ := h.page(reportPath(system, reportQuery("dateTo", windowFrom)), h.key(system)); rows != "" {
-		t.Errorf("rows = %q, want none and no more", rows)
-	}
-}
-
 // In a window whose end is in the future, cursors advance, and no page is the last. The end is in the future by the
 // clocks, wherever the watermark is. Used after the end, cursors start the window again, so that the walk reads the
 // rows that were added before them.
@@ -212,60 +199,27 @@ func (m *movedClock) option(c *Config) {
 
 func (m *movedClock) move(by time.Duration) { m.by.Store(int64(by)) }
 
-// A window is complete when its end has passed by the watermark, by the reader's clock and by the database's. Until
-// then its last page says that there are more, and keeps its cursor.
-func TestWalk_WatermarkAheadOfAClock(t *testing.T) {
-	t.Parallel()
-	clock := new(movedClock)
-	h := newHarness(t, shortWait, clock.option)
-	system := h.system("one")
-	key := h.key(system)
-	h.calls(system, call{id: nth(1), sid: "CA1", createdAt: at(windowFrom)})
-	for _, step := range []struct {
-		name           string
-		end, watermark time.Duration // from now
-		clock          time.Duration
-		want           string
-	}{
-		{"the end is ahead of the database's clock", time.Hour, 24 * time.Hour, 2 * time.Hour, "1+"},
-		{"the end is ahead of the reader's clock", -time.Hour, 24 * time.Hour, -2 * time.Hour, "1+"},
-		{"the end is ahead of the watermark", -time.Hour, -2 * time.Hour, 0, "1+"},
-		{"the end has passed", -time.Hour, 24 * time.Hour, 0, "1"},
-	} {
-		now := time.Now().UTC().Truncate(time.Millisecond)
-		h.setWatermark(now.Add(step.watermark))
-		clock.move(step.clock)
-		path := reportPath(system, reportQuery("dateTo", now.Add(step.end).Format(time.RFC3339Nano)))
-		rows, cursor := h.page(path, key)
-		if rows != step.want {
-			t.Errorf("%s: rows = %s, want %s", step.name, rows, step.want)
-		}
-		if strings.HasSuffix(step.want, "+") {
-			if rows, _ = h.page(path+"&cursor="+cursor, key); rows != step.want {
-				t.Errorf("%s: rows of the cursor = %s, want %s", step.name, rows, step.want)
-			}
-		}
-	}
-}
-
 func TestReportRequest_StateOf(t *testing.T) {
 	t.Parallel()
 	end := at(windowTo)
 	before, after := end.Add(-time.Millisecond), end.Add(time.Hour)
+	from := at(windowFrom)
 	for _, test := range []struct {
 		name                        string
+		from                        time.Time
 		watermark, reader, database time.Time
 		want                        pageState
 	}{
-		{"all have reached the end", end, end, end, final},
-		{"all are after it", after, after, after, final},
-		{"the watermark is before it", before, after, after, provisional},
-		{"the reader's clock is before it", after, before, after, provisional},
-		{"the database's clock is before it", after, after, before, provisional},
-		{"only the watermark has reached it", after, before, before, early},
-		{"none has reached it", before, before, before, early},
+		{"all have reached the end", from, end, end, end, final},
+		{"all are after it", from, after, after, after, final},
+		{"the watermark is before it", from, before, after, after, provisional},
+		{"the reader's clock is before it", from, after, before, after, provisional},
+		{"the database's clock is before it", from, after, after, before, provisional},
+		{"only the watermark has reached it", from, after, before, before, early},
+		{"none has reached it", from, before, before, before, early},
+		{"an empty window", end, before, before, before, final},
 	} {
-		q := reportRequest{from: at(windowFrom), until: end}
+		q := reportRequest{from: test.from, until: end}
 		page := query.ReportPage{CompleteThrough: test.watermark, Now: test.database}
 		if got := q.stateOf(page, test.reader); got != test.want {
 			t.Errorf("%s: state = %d, want %d", test.name, got, test.want)
@@ -288,57 +242,6 @@ func TestCompleteThrough_IsNotAheadOfTheReadersClock(t *testing.T) {
 		h.setWatermark(at(step.watermark))
 		for _, path := range []string{reportPath(system, reportQuery()), systemPath(system, "/call-logs")} {
 			h.expectHeaders(path, h.get(path, withKey(key)), map[string]string{"Data-Complete-Through": step.want})
-		}
-	}
-}
-
-// An early cursor starts the window again after its end, even while the watermark is before it.
-func TestWalk_EarlyProvisional(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t, shortWait)
-	system := h.system("one")
-	key := h.key(system)
-	h.calls(system, call{id: nth(0), sid: "CA1", createdAt: at(windowFrom)}, call{id: nth(1), sid: "CA1", createdAt: at(windowFrom)})
-	from, _ := parseInstant(windowFrom)
-	to, _ := parseInstant(windowTo)
-	q := reportRequest{field: "createdAt", from: roundUp(from)}
-	early := cursor{early: true, after: q.start().after}
-	early.after.Time = early.after.Time.Add(time.Hour)
-	sealed := early.seal(testSealer(t, string(h.config.Secret), "cursor"), digestWindow(system, q.field, from, to))
-	h.setWatermark(at(windowFrom))
-	rows, next := h.page(reportPath(system, reportQuery("limit", "1", "cursor", sealed)), key)
-	if rows != "0+" {
-		t.Errorf("provisional page = %s, want 0+", rows)
-	}
-	h.setWatermark(at(windowTo))
-	rows, next = h.page(reportPath(system, reportQuery("limit", "1", "cursor", next)), key)
-	if rows != "0+" {
-		t.Errorf("final page = %s, want 0+", rows)
-	}
-	if rows, _ = h.page(reportPath(system, reportQuery("limit", "1", "cursor", next)), key); rows != "1" {
-		t.Errorf("last page = %s, want 1", rows)
-	}
-}
-
-// Only the watermark of the system's own partition matters.
-func TestWalk_WatermarkOfTheSystemsPartition(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t, shortWait)
-	const partitions = 5
-	h.exec("update projection.generation set partitions = $1", partitions)
-	system, other := h.system("one"), h.system("two")
-	for events.Partition(other, partitions) == events.Partition(system, partitions) {
-		other = h.system("two")
-	}
-	for id, watermark := range map[uuid.UUID]time.Time{system: at(watermark), other: time.UnixMilli(0)} {
-		partition := events.Partition(id, partitions)
-		h.exec("update projection.phone_system set partition = $2 where id = $1", id, partition)
-		h.exec(`insert into projection.position (partition, stream, sequence, epoch, clock, watermark)
-			values ($1, gen_random_uuid(), 1, 1, $2, $2) on conflict (partition) do update set watermark = excluded.watermark`, partition, watermark)
-	}
-	for id, want := range map[uuid.UUID]string{system: "", other: "+"} {
-		if rows, _ := h.page(reportPath(id, reportQuery()), h.key(id)); rows != want {
-			t.Errorf("rows = %q, want %q", rows, want)
 		}
 	}
 }

@@ -5,12 +5,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 
+	"callboard/events"
 	"callboard/events/eventstest"
+	"callboard/schema/schematest"
 )
 
 // writer is a response whose body is looked at while it is written.
@@ -96,6 +100,41 @@ func TestReserve_EveryBody(t *testing.T) {
 	}
 }
 
+// A request that finds no memory in time is told to come back. It has asked for a permit. The audit counts it, so that
+// it takes no place.
+func TestReserve_NoRoom(t *testing.T) {
+	t.Parallel()
+	js := eventstest.JetStream(t, eventstest.NewServer(t).URL()) // without the audit stream, entries keep their places
+	h := newHarness(t, func(c *Config) {
+		c.AuditQueue, c.Timeout, c.BodyMemory = newAuditQueue(t, js, 16), 500*time.Millisecond, largeBytes // two places for a lineage
+	})
+	key := h.key(h.system("one"))
+	occupied, err := h.handler.(*service).memory.reserve(t.Context(), uuid.New(), largeBytes, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		w := h.get("/customer/phone-systems", withKey(key))
+		h.expectCode("without memory", w, serviceUnavailable)
+		h.expectHeaders("without memory", w, map[string]string{"Retry-After": "1"})
+		if w.Header().Get("RateLimit-Policy") == "" {
+			t.Error("RateLimit-Policy is missing, want a request that asked for a permit")
+		}
+	}
+	if got := h.metric("callboard_readapi_shed_total", "bytes"); got != 2 {
+		t.Errorf("requests shed for the reason bytes = %v, want 2", got)
+	}
+	occupied.release()
+	h.expectCode("with memory", h.get("/customer/phone-systems", withKey(key)), "")
+	if _, err := js.CreateStream(t.Context(), events.AuditStreamConfig(1)); err != nil {
+		t.Fatal(err)
+	}
+	entries := auditEntries(t, js, func(all []events.AuditEntry) bool { return len(all) >= 2 })
+	if entries[0].Status != http.StatusServiceUnavailable || entries[1].Status != http.StatusOK {
+		t.Errorf("entries = %+v, want a 503 and a 200", entries)
+	}
+}
+
 // A request with many header lines is refused before it waits for anything. Lines of one name count.
 func TestHeaderLines(t *testing.T) {
 	t.Parallel()
@@ -120,12 +159,47 @@ func TestHeaderLines(t *testing.T) {
 	}
 }
 
+// statuses counts responses.
+type statuses struct {
+	mu     sync.Mutex
+	counts map[int]int
+	all    sync.WaitGroup
+}
+
+// send sends requests at once.
+func (s *statuses) send(h *harness, requests int, path string, headers ...header) {
+	h.Helper()
+	for range requests {
+		s.all.Go(func() {
+			w := h.get(path, headers...)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.counts == nil {
+				s.counts = make(map[int]int)
+			}
+			s.counts[w.Code]++
+			if w.Code == http.StatusServiceUnavailable && problemIn(h, w).RetryAfter != 1 {
+				h.Errorf("retry_after = %d, want 1", problemIn(h, w).RetryAfter)
+			}
+		})
+	}
+}
+
+func (s *statuses) count(status int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts[status]
+}
+
 // Pages of one key that wait for the watermark have no memory and no connection, however many they are. All are
 // answered.
 func TestReserve_PagesThatWait(t *testing.T) {
 	t.Parallel()
 	const pages, atOnce = 100, 50
-	h := newHarness(t, withProjectionPool(t, 2), func(c *Config) { c.Timeout, c.watermarkWait = time.Hour, time.Hour })
+	h := newHarness(t, func(c *Config) {
+		c.Timeout, c.watermarkWait = time.Hour, time.Hour
+		c.Projection = schematest.OpenPoolLike(t, c.Primary, func(p *pgxpool.Config) { p.MaxConns = 2 })
+	})
 	system := h.system("one")
 	key := h.key(system)
 	h.calls(system, call{id: nth(0), sid: "CA1", createdAt: at(windowFrom)})

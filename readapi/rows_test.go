@@ -24,7 +24,7 @@ func insertRows(tb testing.TB, pool *pgxpool.Pool, table string, rows ...columns
 		complete[i] = defaultsOf(table)
 		maps.Copy(complete[i], given)
 		if relationOf(table) == "topology" {
-			complete[i].render(table)
+			complete[i].render(tb, table)
 		}
 	}
 	text, err := json.Marshal(complete)
@@ -68,39 +68,24 @@ func relationOf(table string) string {
 	return table
 }
 
-// render adds the JSON of a row of topology. Members of its detail are given as column detail.
-func (c columns) render(table string) {
-	row := columns{
-		"id": c["id"], "phoneSystemId": c["system_id"], "status": c["status"], "createdAt": c["created_at"], "updatedAt": c["updated_at"],
-		"name": c["name"],
+//go:embed testdata/topology.json
+var topologyJSON []byte
+
+// render adds the JSON of a row of topology, as the fold renders it.
+func (c columns) render(tb testing.TB, table string) {
+	tb.Helper()
+	var all map[string]struct{ Row, Detail columns }
+	if err := json.Unmarshal(topologyJSON, &all); err != nil {
+		tb.Fatal(err)
 	}
-	detail := columns{}
-	switch table {
-	case "phone":
-		detail = columns{"hardware": columns{"manufacturer": nil, "model": nil, "serialNumber": nil}, "deviceRole": nil, "parentPhone": nil,
-			"slot": nil, "macAddress": nil, "firmware": nil, "extension": nil}
-	case "phone_number":
-		row["phoneNumber"], row["label"] = c["number"], c["name"]
-		delete(row, "name")
-		detail = columns{"origin": "managed", "country": nil, "isPrimary": false}
-	case "extension":
-		row["number"] = c["number"]
-		detail = columns{"assignedPhones": []any{}, "unansweredAction": nil, "voicemailGreeting": nil}
-	case "agent_config":
-		row["agentNumber"] = c["number"]
-		if c["number"] == "" {
-			row["agentNumber"] = nil
-		}
-	case "call_group":
-		row["number"] = c["number"]
-		detail = columns{"members": []any{}, "ringPattern": "all", "unansweredAction": nil, "voicemailGreeting": nil}
-	case "call_menu":
-		detail = columns{"prompt": nil, "choices": []any{}, "directExtensionDialing": false, "noInputAction": nil}
+	row, detail := all[table].Row, all[table].Detail
+	maps.Copy(row, columns{
+		"id": c["id"], "phoneSystemId": c["system_id"], "status": c["status"], "createdAt": c["created_at"], "updatedAt": c["updated_at"],
+	})
+	if _, named := row["name"]; named {
+		row["name"] = c["name"]
 	}
 	maps.Copy(detail, row)
-	if given, ok := c["detail"].(columns); ok {
-		maps.Copy(detail, given)
-	}
 	c["row"], c["detail"] = row, detail
 }
 

@@ -11,10 +11,11 @@ const longVariable = "CALLBOARD_TEST_LONG"
 // LongWanted tells whether long tests are wanted.
 func LongWanted() bool { return os.Getenv(longVariable) != "" }
 
-// Long skips a test that waits for long, unless long tests are wanted.
+// Long skips a test that takes most of a minute or starts other programs, unless long tests are wanted.
 func Long(tb testing.TB) {
 	tb.Helper()
 	if !LongWanted() {
-		tb.Skip("it takes long: set " + longVariable + "=1, as 'make soak' does")
+		tb.Skip("it takes most of a minute or starts other programs: set " + longVariable +
+			"=1, as 'make test/e2e' and 'make soak' do")
 	}
 }

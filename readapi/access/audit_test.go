@@ -99,9 +99,9 @@ func TestRegistry_AuditPlan(t *testing.T) {
 		select
 			timestamptz '2026-03-01T00:00:00Z' + make_interval(days => d) + interval '1 second' * case i % 2 when 0 then i else i * 2 end,
 			gen_random_uuid(),
-			case when i % 2 = 0 then $2::uuid when i % 4999 = 0 then $3 else gen_random_uuid() end,
+			case when i % 2 = 0 then $2::uuid when i % 999 = 0 then $3 else gen_random_uuid() end,
 			'listCallLogs', null, 200, null, null, 'r'
-		from generate_series(0, $1 - 1) d, generate_series(1, 30000) i`, auditDays, busy, rare)
+		from generate_series(0, $1 - 1) d, generate_series(1, 8000) i`, auditDays, busy, rare)
 	h.exec("analyze access.audit")
 	for _, key := range []uuid.UUID{busy, rare, uuid.New()} {
 		const limit = 100

@@ -59,6 +59,13 @@ func (h *harness) show(id uuid.UUID) KeyWithLineage {
 	return shown
 }
 
+func (h *harness) revoke(id uuid.UUID) {
+	h.Helper()
+	if _, err := h.registry.Revoke(context.Background(), id); err != nil {
+		h.Fatal(err)
+	}
+}
+
 func (h *harness) exec(sql string, arguments ...any) {
 	h.Helper()
 	schematest.Exec(h, h.super, sql, arguments...)

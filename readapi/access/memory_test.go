@@ -33,13 +33,13 @@ func TestAuthorizer_RemembersDeadKeys(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	a, clock, statements := h.countingAuthorizer()
-	expect := func(key Key, reason string, want int64) {
+	expect := func(of IssuedKey, key Key, reason string, want int64) {
 		t.Helper()
 		before := statements.Load()
 		for range 3 {
 			d := h.denied(a, AuthorizeParams{Credential: Parse(key.Reveal())})
-			if d.Reason != reason || d.Authenticated != (reason != "wrong secret") || d.KeyID == uuid.Nil || d.Lineage == uuid.Nil {
-				t.Errorf("denial = %+v, want %s", d, reason)
+			if want := (DeniedError{Unauthenticated, reason, of.ID, of.Lineage, reason != "wrong secret"}); d != want {
+				t.Errorf("denial = %+v, want %+v", d, want)
 			}
 		}
 		if got := statements.Load() - before; got != want {
@@ -48,43 +48,24 @@ func TestAuthorizer_RemembersDeadKeys(t *testing.T) {
 	}
 	revoked, expired := h.issue(minimalSpec()), h.issue(minimalSpec())
 	h.authorize(a, revoked.Key, uuid.Nil)
+	h.exec("update access.key set expires_at = now() + interval '1 hour'")
 	h.authorize(a, revoked.Key, uuid.Nil)
 	if got := statements.Load(); got != 3 { // the first one tells whether there are nodes
 		t.Errorf("live key: statements = %d, want 3", got)
 	}
-	if _, err := h.registry.Revoke(t.Context(), revoked.ID); err != nil {
-		t.Fatal(err)
-	}
+	h.revoke(revoked.ID)
 	h.exec("update access.key set expires_at = now() - interval '1 second' where id = $1", expired.ID)
-	expect(revoked.Key, "revoked", 1)
-	expect(expired.Key, "expired", 1)
+	expect(revoked, revoked.Key, "revoked", 1)
+	expect(expired, expired.Key, "expired", 1)
 	wrong := NewKey()
 	text := KeyPrefix + revoked.Short + wrong.Reveal()[len(KeyPrefix)+shortLength:keyLength-checksumLength]
-	expect(Parse(text+checksum(text)).Key, "wrong secret", 0)
+	expect(revoked, Parse(text+checksum(text)).Key, "wrong secret", 0)
+	unknown := AuthorizeParams{Credential: Parse(NewKey().Reveal())}
+	if got, want := h.denied(a, unknown), (DeniedError{Code: Unauthenticated, Reason: "unknown key"}); got != want {
+		t.Errorf("unknown key: denial = %+v, want %+v", got, want)
+	}
 	*clock = clock.Add(deadTime + time.Second)
-	expect(revoked.Key, "revoked", 1)
-}
-
-// No operation of the registry makes a dead key live: that is why it can be remembered.
-func TestRegistry_DeadKeysStayDead(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	revoked, expired := h.issue(minimalSpec()), h.issue(minimalSpec())
-	if _, err := h.registry.Revoke(t.Context(), revoked.ID); err != nil {
-		t.Fatal(err)
-	}
-	h.exec("update access.key set expires_at = now() - interval '1 second' where id = $1", expired.ID)
-	for _, key := range []IssuedKey{revoked, expired} {
-		if _, err := h.registry.Roll(t.Context(), key.ID, Roll{Overlap: time.Hour, Lifetime: time.Hour}); err == nil {
-			t.Error("a dead key was rolled")
-		}
-		if _, err := h.registry.Revoke(t.Context(), key.ID); err != nil {
-			t.Fatal(err)
-		}
-		if got := h.denied(h.authorizer(h.pepper), AuthorizeParams{Credential: Parse(key.Key.Reveal())}); got.Code != Unauthenticated {
-			t.Errorf("denial = %+v, want that of a dead key", got)
-		}
-	}
+	expect(revoked, revoked.Key, "revoked", 1)
 }
 
 // A network that sends unknown keys is throttled: its keys are not looked up, except those that were valid within

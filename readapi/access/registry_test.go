@@ -18,21 +18,12 @@ import (
 func TestRegistry_Issue(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	full := h.issue(KeySpec{
-		Name:         "  Everything ",
-		Grant:        Grant{Kind: GrantOrganization, ID: uuid.New()},
-		Scopes:       Scopes(),
-		OwnExtension: uuid.NullUUID{UUID: uuid.New(), Valid: true},
-		Networks:     []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")},
-		Tier:         TierPremium,
-		Expires:      time.Now().Add(time.Hour),
-	})
+	spec := fullRequest()
+	spec.Name, spec.Expires = "  Everything ", time.Now().Add(time.Hour)
+	full := h.issue(spec)
 	bare := h.issue(minimalSpec())
 	for _, issued := range []IssuedKey{full, bare} {
-		shown, err := h.registry.Show(t.Context(), issued.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		shown := h.show(issued.ID)
 		normalize(&shown.Record)
 		normalize(&issued.Record)
 		if !reflect.DeepEqual(shown.Record, issued.Record) || len(shown.LineageKeys) != 1 {
@@ -58,7 +49,6 @@ func normalize(r *Record) {
 	}
 }
 
-// Show and List include the last use of a key, with or without an address.
 func TestRegistry_Covers(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -84,6 +74,7 @@ func TestRegistry_Covers(t *testing.T) {
 	}
 }
 
+// Show and List include the last use of a key, with or without an address.
 func TestRegistry_LastUse(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -108,31 +99,21 @@ func TestRegistry_LastUse(t *testing.T) {
 	}
 }
 
+// A second revocation changes nothing.
 func TestRegistry_Revoke(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	key := h.issue(minimalSpec())
-	var first time.Time
-	for range 2 {
-		if _, err := h.registry.Revoke(t.Context(), key.ID); err != nil {
-			t.Fatal(err)
-		}
-		shown, err := h.registry.Show(t.Context(), key.ID)
-		if err != nil || shown.State != StateRevoked || shown.RevokedAt == nil {
-			t.Fatalf("record = %+v, error = %v, want a revoked key", shown.Record, err)
-		}
-		if first.IsZero() {
-			first = *shown.RevokedAt
-		}
-		if !shown.RevokedAt.Equal(first) {
-			t.Errorf("revoked at = %v, want %v", shown.RevokedAt, first)
-		}
+	h.revoke(key.ID)
+	first := h.show(key.ID)
+	h.revoke(key.ID)
+	if again := h.show(key.ID); first.State != StateRevoked || !equalTimes(first.RevokedAt, again.RevokedAt) || first.RevokedAt == nil {
+		t.Errorf("revoked = %+v, then %+v, want the same", first.Record, again.Record)
 	}
-	if _, err := h.registry.Revoke(t.Context(), uuid.New()); !errors.Is(err, ErrUnknownKey) {
-		t.Errorf("unknown key: error = %v, want ErrUnknownKey", err)
-	}
-	if _, err := h.registry.Show(t.Context(), uuid.New()); !errors.Is(err, ErrUnknownKey) {
-		t.Errorf("unknown key: error = %v, want ErrUnknownKey", err)
+	_, revoke := h.registry.Revoke(t.Context(), uuid.New())
+	_, show := h.registry.Show(t.Context(), uuid.New())
+	if !errors.Is(revoke, ErrUnknownKey) || !errors.Is(show, ErrUnknownKey) {
+		t.Errorf("unknown key: errors = %v, %v, want ErrUnknownKey", revoke, show)
 	}
 }
 

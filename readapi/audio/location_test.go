@@ -94,16 +94,11 @@ func TestParseLocation_RefusesInvalidURLs(t *testing.T) {
 	}
 }
 
-func TestOpen_RefusesEmptyLocation(t *testing.T) {
+func TestOpen_Refuses(t *testing.T) {
 	t.Parallel()
-	if store, err := Open(Location{}, prefix, secretOf('s')); err == nil {
-		t.Errorf("store = %+v, want an error", store)
-	}
-}
-
-func TestOpen_RefusesShortSecret(t *testing.T) {
-	t.Parallel()
-	if store, err := Open(Location{folder: t.TempDir()}, prefix, []byte("short")); err == nil {
-		t.Errorf("store = %+v, want an error", store)
+	for name, store := range map[string]Location{"an empty location": {}, "a short secret": {folder: t.TempDir()}} {
+		if got, err := Open(store, prefix, []byte("short")); err == nil {
+			t.Errorf("%s: store = %+v, want an error", name, got)
+		}
 	}
 }

@@ -33,17 +33,11 @@ func describe(tb testing.TB, approvals docs.Approvals) []byte {
 // validated parses the description and fails the test unless it is valid OpenAPI 3.1.
 func validated(tb testing.TB, description []byte) *openapi3.T {
 	tb.Helper()
-	document := parsed(tb, description)
-	if err := document.Validate(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
-	return document
-}
-
-func parsed(tb testing.TB, description []byte) *openapi3.T {
-	tb.Helper()
 	document, err := openapi3.NewLoader().LoadFromData(description)
 	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := document.Validate(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
 	return document

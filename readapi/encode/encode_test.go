@@ -49,57 +49,6 @@ func texts() *rapid.Generator[string] {
 	)
 }
 
-// A string is escaped exactly by the rules, and encoding/json reads it as it reads its own encoding of the text.
-func TestString(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		text := texts().Draw(t, "text")
-		ours := encode.String([]byte("before"), text)
-		if got, want := string(ours), "before"+escaped(text); got != want {
-			t.Fatalf("string = %q, want %q", got, want)
-		}
-		theirs, _ := json.Marshal(text)
-		var got, want string
-		if err := json.Unmarshal(ours[len("before"):], &got); err != nil {
-			t.Fatalf("%q: %v", ours, err)
-		}
-		if err := json.Unmarshal(theirs, &want); err != nil || got != want {
-			t.Errorf("%q decodes to %q, want %q", ours, got, want)
-		}
-	})
-}
-
-func TestTime(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		instant := time.UnixMicro(rapid.Int64Range(-62135596800e6, 253402300799e6).Draw(t, "time")).In(time.FixedZone("", 3600))
-		if got, want := string(encode.Time(nil, instant)), instant.UTC().Format("2006-01-02T15:04:05.000Z"); got != want {
-			t.Errorf("time = %s, want %s", got, want)
-		}
-	})
-}
-
-func TestUUID(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		id := uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))
-		if got := string(encode.UUID(nil, id)); got != `"`+id.String()+`"` {
-			t.Errorf("identifier = %s, want %s", got, id)
-		}
-	})
-}
-
-// Numbers are encoded as encoding/json does, and null where it fails.
-func TestFloat(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		n := doubles().Draw(t, "n")
-		if got := string(encode.Float([]byte("before"), n)); got != "before"+number(n) {
-			t.Errorf("%g = %s, want %s", n, got, number(n))
-		}
-	})
-}
-
 func doubles() *rapid.Generator[float64] {
 	return rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{
 		0, 0.1, 88.5, 1.0 / 3, 1e-6, 9.99e-7, 1e-7, -1e-10, 1e20, 1e21, 5e-324, math.NaN(), math.Inf(1), math.Inf(-1),
@@ -173,7 +122,7 @@ func values(t *rapid.T) []value {
 
 func phoneSystem() uuid.UUID { return uuid.MustParse("b0000000-0000-4000-8000-000000000001") }
 
-// RowWriter have the JSON of what the driver encoded, and nothing of an earlier run of the statement.
+// Rows have the JSON of what the driver encoded, and nothing of an earlier run of the statement.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	shared := table()

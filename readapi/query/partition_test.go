@@ -20,12 +20,7 @@ func TestSQL_TouchesOnePartition(t *testing.T) {
 	database := schematest.New(t)
 	database.DivideByPartition(t)
 	conn := connect(t, database)
-	all := statements(t)
-	// The phone systems of an organization or a group are in any partition, and the metrics are about all of them.
-	for _, name := range []string{"list_accessible_phone_systems_of_group", "list_accessible_phone_systems_of_organization", "freshness"} {
-		delete(all, name)
-	}
-	for name, s := range all {
+	for name, s := range ofOnePartition(t) {
 		plan := explain(t, conn, s)
 		if got := schematest.ScannedPartitions(plan); strings.Trim(strings.Join(got, ""), "0") != "" || len(got) == 0 {
 			t.Errorf("%s: partitions scanned = %v, want 0\n%s", name, got, plan)
@@ -33,19 +28,23 @@ func TestSQL_TouchesOnePartition(t *testing.T) {
 	}
 }
 
+// ofOnePartition are the statements about one phone system. The phone systems of an organization or a group are in any
+// partition, and the metrics are about all of them.
+func ofOnePartition(tb testing.TB) map[string]statement {
+	tb.Helper()
+	all := statements(tb)
+	for _, name := range []string{"list_accessible_phone_systems_of_group", "list_accessible_phone_systems_of_organization", "freshness"} {
+		delete(all, name)
+	}
+	return all
+}
+
 // Where the tables are distributed over nodes, every statement about a phone system is one task of one node.
 func TestSQL_TouchesOneNode(t *testing.T) {
 	schematest.NeedNodes(t)
 	t.Parallel()
 	conn := connect(t, schematest.New(t))
-	all := statements(t)
-	// The phone systems of an organization or a group are in any partition, the metrics are about all of them.
-	for _, name := range []string{
-		"list_accessible_phone_systems_of_group", "list_accessible_phone_systems_of_organization", "freshness",
-	} {
-		delete(all, name)
-	}
-	for name, s := range all {
+	for name, s := range ofOnePartition(t) {
 		plan := explain(t, conn, s)
 		if parts, single := schematest.Tasks(plan); parts != 1 || !single {
 			t.Errorf("%s: want one task\n%s", name, plan)

@@ -105,8 +105,8 @@ func ofBusy(arguments ...any) []any {
 
 // filter is a filter for the path, with a page deep in the list.
 func (p path) filter() Filter {
-	f := Filter{System: uuid.MustParse(busyID), Offset: 3_000, Limit: 100}
-	f.Window = Window{From: at("2025-01-10T07:00:00Z"), Until: at("2026-02-20T15:00:00.001Z")}
+	f := Filter{System: uuid.MustParse(busyID), Offset: 800, Limit: 100}
+	f.Window = Window{From: at("2026-01-22T07:00:00Z"), Until: at("2026-02-20T15:00:00.001Z")}
 	for _, c := range p.columns {
 		switch c {
 		case narrowedExtension:

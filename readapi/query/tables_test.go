@@ -12,7 +12,7 @@ import (
 )
 
 // listDays is how many days have rows of the busy phone system.
-const listDays = 401
+const listDays = 41
 
 // How many rows fill adds of what statements return whole.
 const (
@@ -23,8 +23,8 @@ const (
 //go:embed testdata/count.sql
 var countSQL string
 
-// fill adds six phone systems. The busy one has 40,000 calls over 400 days, a tenth of them the extension's, each
-// with references, a recording, an analysis, a transcript and a voicemail. It has 10,000 rows of every other
+// fill adds six phone systems. The busy one has 4,000 calls over 40 days, a tenth of them the extension's, each
+// with references, a recording, an analysis, a transcript and a voicemail. It has 2,000 rows of every other
 // resource over the same time.
 func fill(tb testing.TB, pool *pgxpool.Pool) {
 	tb.Helper()
@@ -69,9 +69,9 @@ func fillCalls(tb testing.TB, pool *pgxpool.Pool) {
 		   case when n % 10 = 0 then 'e0000000-0000-4000-8000-000000000001'::uuid end, md5('extension' || n % 100)::uuid, gen_random_uuid(),
 		   md5('representative' || n % 5000)::uuid,
 		   'code_' || n % 7, 'code_1', 'code_2', 'code_3', 6, 2, false, false, false, '[]', 'completed', 'identified'
-		 from projection.phone_system s, generate_series(1, 40000) n,
-		   lateral (select '2026-03-01 12:00Z'::timestamptz - n * interval '400 days' / 40000 as created_at) t
-		 where s.name = 'system 1' or n <= 2000
+		 from projection.phone_system s, generate_series(1, 4000) n,
+		   lateral (select '2026-03-01 12:00Z'::timestamptz - n * interval '40 days' / 4000 as created_at) t
+		 where s.name = 'system 1' or n <= 400
 		 order by n, s.id`,
 		`insert into projection.recording (system_id, recording_sid, version, owner, owner_id, status, created_at, call_sid)
 		 select system_id, 'RE' || id, 1, 'call', id, (array['ready', 'processing', 'unavailable'])[1 + abs(hashtext(id::text)) % 3], created_at, call_sid
@@ -97,17 +97,17 @@ func fillDirectory(tb testing.TB, pool *pgxpool.Pool) {
 	execAll(tb, pool, `insert into projection.topology (
 		   system_id, kind, id, version, status, created_at, updated_at, name, number, extension_id, row, detail)
 		 select '`+busyID+`', kind, gen_random_uuid(), 1, (array['ready', 'inactive'])[1 + n % 2], created_at, created_at, '', n % 900, gen_random_uuid(), '{}', '{}'
-		 from generate_series(1, 10000) n,
+		 from generate_series(1, 2000) n,
 		   unnest(array['phone', 'phone-number', 'extension', 'agent-config', 'call-group', 'call-menu']) kind,
-		   lateral (select '2026-03-01 12:00Z'::timestamptz - n * interval '400 days' / 10000 as created_at) t`)
+		   lateral (select '2026-03-01 12:00Z'::timestamptz - n * interval '40 days' / 2000 as created_at) t`)
 	execAll(tb, pool, `insert into projection.classification (system_id, kind, code, version, label, status, updated_at)
 		 select case when s = 0 then '00000000-0000-0000-0000-000000000000' else md5(s::text)::uuid end, k, 'code_' || n, 1, 'Label', 'active', 'epoch'
-		 from generate_series(0, 500) s, generate_series(1, 5) n, unnest(array['category', 'overall_sentiment', 'employee_sentiment', 'customer_sentiment']) k`,
+		 from generate_series(0, 100) s, generate_series(1, 5) n, unnest(array['category', 'overall_sentiment', 'employee_sentiment', 'customer_sentiment']) k`,
 		`insert into projection.representative (system_id, id, version, name, status, updated_at)
 		 select '`+busyID+`', md5('representative' || n)::uuid, 1, 'Somebody', 'active', 'epoch' from generate_series(0, 4999) n`,
 		`insert into projection.tombstone (system_id, entity, key, version, owner, owner_id)
 		 select '`+busyID+`', entity, gen_random_uuid(), 1, '', '`+busyID+`'
-		 from generate_series(1, 2000), unnest(array['call', 'call-group', 'extension', 'representative']) entity`)
+		 from generate_series(1, 500), unnest(array['call', 'call-group', 'extension', 'representative']) entity`)
 }
 
 // disableAutovacuum leaves the statistics to the test.

@@ -15,7 +15,6 @@ import (
 
 	"callboard/events"
 	"callboard/events/eventstest"
-	"callboard/events/eventstest/browser"
 	"callboard/projector/console"
 	"callboard/projector/projectortest"
 	"callboard/projector/status"
@@ -49,28 +48,28 @@ func serveConsole(t *testing.T) (h *projectortest.Harness, stop func(), url stri
 // The console's page is legible, named and free of errors at both widths and in both color schemes, with and without
 // problems. What publishers sent stays text. Tab reaches what can be used, and a refresh keeps what is open.
 func TestConsole_InBrowser(t *testing.T) {
-	p := browser.New(t)
+	p := newPage(t)
 	h, stop, url := serveConsole(t)
 	look := func(name string) {
 		for scheme, width := range map[string]int64{"light": 400, "dark": 1600} {
-			browser.Call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+			call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 				Width: width, Height: 1000, DeviceScaleFactor: 1,
 			})
-			browser.Call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 			})
-			p.Do(chromedp.Navigate(url))
-			browser.Evaluate[bool](p, "document.querySelectorAll('details').forEach(d => d.open = true), true")
+			p.do(chromedp.Navigate(url))
+			evaluate[bool](p, "document.querySelectorAll('details').forEach(d => d.open = true), true")
 			requireLegible(p, name+", "+scheme)
 			requireNames(p, name+", "+scheme)
 		}
 	}
 	shows := func(text string) func() bool {
-		return func() bool { return strings.Contains(browser.Evaluate[string](p, "document.body.innerText"), text) }
+		return func() bool { return strings.Contains(evaluate[string](p, "document.body.innerText"), text) }
 	}
 	look("calm")
 	eventstest.Eventually(t, "nothing needs attention", func() bool {
-		p.Do(chromedp.Navigate(url))
+		p.do(chromedp.Navigate(url))
 		return shows("Nothing needs attention")()
 	})
 
@@ -92,42 +91,42 @@ func TestConsole_InBrowser(t *testing.T) {
 		}
 	}
 	const elements = "document.querySelectorAll('#dead-letters :is(script, img, b, i, a, iframe, style)').length"
-	title := browser.Evaluate[string](p, "document.title")
-	if n := browser.Evaluate[int](p, elements); n != 0 || title != "callboard console" {
+	title := evaluate[string](p, "document.title")
+	if n := evaluate[int](p, elements); n != 0 || title != "callboard console" {
 		t.Errorf("elements of publishers = %d, title = %q, want 0 and callboard console", n, title)
 	}
 
-	p.Do(chromedp.Navigate(url))
+	p.do(chromedp.Navigate(url))
 	const focused = "document.activeElement.parentElement.id"
 	for range 60 {
-		if p.Do(chromedp.KeyEvent(kb.Tab)); strings.HasPrefix(browser.Evaluate[string](p, focused), "dead-letter-") {
+		if p.do(chromedp.KeyEvent(kb.Tab)); strings.HasPrefix(evaluate[string](p, focused), "dead-letter-") {
 			break
 		}
 	}
-	p.Do(chromedp.KeyEvent(kb.Enter))
+	p.do(chromedp.KeyEvent(kb.Enter))
 	h.Exec("update control.dead_letter set reason = 'Something else.'")
 	eventstest.Eventually(t, "the page is refreshed", shows("Something else."))
-	if !browser.Evaluate[bool](p, "document.activeElement.parentElement.open") {
+	if !evaluate[bool](p, "document.activeElement.parentElement.open") {
 		t.Error("the dead letter that Enter opened is closed, or has lost the focus")
 	}
-	p.RequireNoErrors(url, 3)
+	p.requireNoErrors(url, 3)
 }
 
 // Without script the page has everything but the buttons, and says how to refresh it.
 func TestConsole_WithoutScript(t *testing.T) {
-	p := browser.New(t)
+	p := newPage(t)
 	_, _, url := serveConsole(t)
-	browser.Call(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	call(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	eventstest.Eventually(t, "a line in the chart", func() bool {
-		p.Do(chromedp.Navigate(url))
-		return browser.Evaluate[bool](p, "!!document.querySelector('#lag .line')")
+		p.do(chromedp.Navigate(url))
+		return evaluate[bool](p, "!!document.querySelector('#lag .line')")
 	})
-	text := browser.Evaluate[string](p, "document.body.innerText")
+	text := evaluate[string](p, "document.body.innerText")
 	if !strings.Contains(text, "Reload the page to refresh it.") {
 		t.Errorf("text = %.1000s, want it to say how to refresh", text)
 	}
 	const buttons = "[...document.querySelectorAll('button')].filter(b => b.checkVisibility()).length"
-	if shown := browser.Evaluate[int](p, buttons); shown != 0 {
+	if shown := evaluate[int](p, buttons); shown != 0 {
 		t.Errorf("buttons = %d, want 0", shown)
 	}
 }
@@ -155,19 +154,19 @@ const illegible = `(() => {
   return [...faults];
 })()`
 
-func requireLegible(p *browser.Page, name string) {
+func requireLegible(p *page, name string) {
 	p.Helper()
-	for _, fault := range browser.Evaluate[[]string](p, illegible) {
+	for _, fault := range evaluate[[]string](p, illegible) {
 		p.Errorf("%s: %s", name, fault)
 	}
 }
 
 // requireNames checks that everything that people use or look at has a name for those who can't see it.
-func requireNames(p *browser.Page, name string) {
+func requireNames(p *page, name string) {
 	p.Helper()
 	roles := `"button" "link" "image" "region" "progressbar" "DisclosureTriangle" "columnheader" "rowheader" "heading"`
 	named := 0
-	for _, node := range browser.Call(p, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes {
+	for _, node := range call(p, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes {
 		if node.Ignored || node.Role == nil || !strings.Contains(roles, string(node.Role.Value)) {
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"callboard/events"
+	"callboard/events/eventstest"
 	"callboard/events/webhook"
 )
 
@@ -79,6 +80,7 @@ func program(t *testing.T, name string) string {
 }
 
 func TestVerify_OtherLanguages(t *testing.T) {
+	eventstest.Long(t)
 	t.Parallel()
 	for name, script := range map[string]string{"python3": "testdata/vectors.py", "node": "testdata/vectors.mjs"} {
 		t.Run(name, func(t *testing.T) {
@@ -102,6 +104,7 @@ func TestVerify_OtherLanguages(t *testing.T) {
 // Each receiver stores an event once, with its bytes, and refuses what is not signed. Without a secret, it does not
 // start.
 func TestReceivers(t *testing.T) {
+	eventstest.Long(t)
 	t.Parallel()
 	for name, receiver := range map[string]func(*testing.T) []string{
 		"Go":         func(t *testing.T) []string { t.Helper(); return []string{built(t)} },

@@ -1,5 +1,4 @@
-// Package browser gives tests a page in a real browser.
-package browser
+package scenario_test
 
 import (
 	"context"
@@ -17,17 +16,17 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Page is a page in a browser, with its requests and errors.
-type Page struct {
+// page is a page in a browser, with its requests and errors.
+type page struct {
 	testing.TB
-	Ctx      context.Context //nolint:containedctx // the library keeps the browser in it
+	ctx      context.Context //nolint:containedctx // the library keeps the browser in it
 	mu       sync.Mutex
 	requests []string // URLs
 	errors   []string // errors, warnings and policy violations in the console
 }
 
-// New starts a browser, which ends with the test. It skips the test if there is none.
-func New(t *testing.T) *Page {
+// newPage starts a browser, which ends with the test. It skips the test if there is none.
+func newPage(t *testing.T) *page {
 	t.Helper()
 	if !slices.ContainsFunc([]string{"chromium", "chromium-browser", "google-chrome"}, func(name string) bool {
 		_, err := exec.LookPath(name)
@@ -45,7 +44,7 @@ func New(t *testing.T) *Page {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	p := &Page{TB: t, Ctx: ctx}
+	p := &page{TB: t, ctx: ctx}
 	if err := chromedp.Listen(ctx, p.record); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +57,7 @@ func New(t *testing.T) *Page {
 	return p
 }
 
-func (p *Page) record(event any) {
+func (p *page) record(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch e := event.(type) {
@@ -73,42 +72,42 @@ func (p *Page) record(event any) {
 	}
 }
 
-func (p *Page) must(err error) {
+func (p *page) must(err error) {
 	p.Helper()
 	if err != nil {
 		p.Fatal(err)
 	}
 }
 
-// Do runs steps within a minute.
-func (p *Page) Do(steps ...chromedp.Action[chromedp.Void]) {
+// do runs steps within a minute.
+func (p *page) do(steps ...chromedp.Action[chromedp.Void]) {
 	p.Helper()
-	ctx, cancel := context.WithTimeout(p.Ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
 	defer cancel()
 	p.must(chromedp.Do(ctx, steps...))
 }
 
-// Evaluate returns the value of an expression.
-func Evaluate[T any](p *Page, expression string, options ...chromedp.EvaluateOption) T {
+// evaluate returns the value of an expression.
+func evaluate[T any](p *page, expression string, options ...chromedp.EvaluateOption) T {
 	p.Helper()
-	value, err := chromedp.Run(p.Ctx, chromedp.Evaluate[T](expression, options...))
+	value, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression, options...))
 	p.must(err)
 	return value
 }
 
-// Call runs a command of the browser's protocol.
-func Call[P, R any](p *Page, command cdp.Command[P, R], parameters P) R {
+// call runs a command of the browser's protocol.
+func call[P, R any](p *page, command cdp.Command[P, R], parameters P) R {
 	p.Helper()
-	result, err := chromedp.Call(p.Ctx, command, parameters)
+	result, err := chromedp.Call(p.ctx, command, parameters)
 	p.must(err)
 	return result
 }
 
-// RequireNoErrors leaves the page and fails the test unless the browser's console is empty, there were at least
+// requireNoErrors leaves the page and fails the test unless the browser's console is empty, there were at least
 // this many requests, and all of them went to the server. It forgets what it has checked.
-func (p *Page) RequireNoErrors(server string, requests int) {
+func (p *page) requireNoErrors(server string, requests int) {
 	p.Helper()
-	p.Do(chromedp.Navigate("about:blank")) // a page that stays open can make a request after the check
+	p.do(chromedp.Navigate("about:blank")) // a page that stays open can make a request after the check
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.errors) > 0 {
