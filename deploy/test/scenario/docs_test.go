@@ -11,7 +11,7 @@ import (
 // The page shows every operation and its fields, without errors, requests to other servers and an input for a key.
 func TestDocs_InBrowser(t *testing.T) {
 	b, url := newPage(t), newHarness(t).api.URL
-	b.do(chromedp.Navigate(url+"/v1/docs"), chromedp.WaitVisible(chromedp.CSS(".opblock")))
+	b.do(chromedp.Navigate(url+"/docs"), chromedp.WaitVisible(chromedp.CSS(".opblock")))
 	if title := evaluate[string](b, "document.title"); title != "callboard" {
 		t.Errorf("title = %q, want callboard", title)
 	}
