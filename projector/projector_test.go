@@ -1,6 +1,8 @@
 package projector_test
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 
 	"callboard/events"
 	"callboard/events/eventstest"
+	"callboard/projector"
 	"callboard/projector/ingest"
 	"callboard/projector/projectortest"
 )
@@ -116,10 +119,23 @@ func TestProjector_Stops(t *testing.T) {
 			}
 			stop()
 			log = new(eventstest.LogBuffer)
+			began := time.Now()
 			stop = h.StartProjector(projectortest.LogTo(log))
 			h.PublishStates(projectortest.Call(system, uuid.New()))
 			waitForReason(t, log, reason)
 			h.checkCalls(1)
+			for line := range strings.Lines(log.String()) { // the partitions are not tried again soon
+				var stopped struct {
+					NotBefore time.Time `json:"not_before"`
+				}
+				if !strings.Contains(line, reason) || !strings.Contains(line, "partition stopped") {
+					continue
+				}
+				err := json.Unmarshal([]byte(line), &stopped)
+				if err != nil || stopped.NotBefore.Sub(began) < projector.MaxInterval-time.Second {
+					t.Errorf("log = %s, want that it is tried again after %s", line, projector.MaxInterval)
+				}
+			}
 			if c.undo == nil {
 				return
 			}
