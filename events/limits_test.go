@@ -3,6 +3,7 @@ package events_test
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -174,7 +175,7 @@ func TestLimits_AreInTheAsyncAPIDocument(t *testing.T) {
 		limits = append(limits, c.limit)
 	}
 	for _, limit := range limits {
-		digits := fmt.Sprint(limit)
+		digits := strconv.Itoa(limit)
 		for at := len(digits) - 3; at > 0; at -= 3 {
 			digits = digits[:at] + "," + digits[at:]
 		}

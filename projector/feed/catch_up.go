@@ -50,16 +50,21 @@ func (f *SharedFeed) catchUp(ctx context.Context, m *Member) {
 func (f *SharedFeed) deliverMissed(m *Member, message events.StoredMessage) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for !isClock(message) && !m.hasRoom(message) {
-		if m.gone || m.stuck() {
+	for !m.gone && !isClock(message) && !m.hasRoom(message) {
+		if m.stuck() {
 			return false
 		}
 		f.awaitRoom()
+	}
+
+	// The messages before this one may have been thrown away with the queue.
+	if m.gone {
+		return false
 	}
 	if isClock(message) {
 		m.pushClock(message)
 	} else {
 		m.push(message)
 	}
-	return !m.gone && m.behind()
+	return m.behind()
 }

@@ -1,6 +1,16 @@
 package feed
 
-import "time"
+import (
+	"time"
+
+	"callboard/events"
+)
+
+// Fail ends all members, as a lost consumer does.
+func (f *SharedFeed) Fail(err error) { f.failMembers(err) }
+
+// DeliverMissed delivers a message that was skipped.
+func (m *Member) DeliverMissed(message events.StoredMessage) { m.feed.deliverMissed(m, message) }
 
 // SetStuckTimeout sets how long the feed waits for a partition whose share is full.
 func (f *SharedFeed) SetStuckTimeout(d time.Duration) {

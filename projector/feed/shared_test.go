@@ -582,3 +582,20 @@ func TestShared_FailsAllMembersWhenTheConsumerIsDeleted(t *testing.T) {
 	}
 	e.requireFailure(jetstream.ErrConsumerDeleted, zero, one)
 }
+
+// A member that has failed gets no more messages: its queue was thrown away, so a message would be applied without those
+// before it.
+func TestShared_NothingArrivesAfterAFailure(t *testing.T) {
+	e := newSharedEnv(t, 1, 1<<20)
+	m, lost := e.join(0, 0), errors.New("the consumer is lost")
+	e.feed.Fail(lost)
+	m.DeliverMissed(events.StoredMessage{
+		Sequence: 2, Message: events.Message{Subject: "phones.0.system.call"},
+	})
+	if got := m.Take(10); len(got) > 0 {
+		t.Errorf("messages = %d, want none", len(got))
+	}
+	if err := <-m.Failed; !errors.Is(err, lost) {
+		t.Errorf("error = %v, want %v", err, lost)
+	}
+}

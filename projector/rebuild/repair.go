@@ -68,18 +68,20 @@ func (r *repairer) repair(ctx context.Context) error {
 // repairTimeout ends the write pause of a frozen process.
 const repairTimeout = "15s"
 
-// fence fences the partition's projector. Readers notice by the epoch of their partition that names have changed.
+// fence fences the partition's projector. It does not wait for long for a commit, in case the projector hangs. Readers
+// notice by the epoch of their partition that names have changed.
 func (r *repairer) fence(ctx context.Context, tx pgx.Tx) error {
 	partition := r.source.partition(r.system.UUID)
 	statements := []string{
 		fmt.Sprintf("set local idle_in_transaction_session_timeout = '%s'", repairTimeout),
+		"set local lock_timeout = '2s'",
 		fmt.Sprintf("update projection.position set epoch = epoch + 1 where partition = %d", partition),
 	}
 	if r.system.UUID == uuid.Nil {
 		statements = append(statements,
 			fmt.Sprintf("update projection.position set epoch = epoch + 1 where partition <> %d", partition))
 	}
-	for _, statement := range statements {
+	for _, statement := range append(statements, "set local lock_timeout = 0") {
 		if _, err := tx.Exec(ctx, statement); err != nil {
 			return fmt.Errorf("begin the write pause: %w", err)
 		}
