@@ -57,7 +57,10 @@ func (l *Load) checkEmpty(ctx context.Context) error {
 		{"control.dead_letter", "true"},
 		{"webhook.endpoint", "true"},
 		{"webhook.notice", "true"},
+		{"webhook.floor", "true"},
+		{"webhook.fanout", "true"},
 		{"webhook.delivery", "true"},
+		{"webhook.audit", "true"},
 		{"projection.position", "sequence > 0"},
 	} {
 		var filled bool

@@ -56,12 +56,13 @@ func (c *backupCommand) writeKeys(ctx context.Context, streams run.Streams) erro
 			return err
 		}
 
-		// A partial file is one that an earlier run may have left.
+		// Each run has a partial file of its own: it may be started every minute.
 		count = len(keys)
 		if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 			return err
 		}
-		const partial = "keys.json" + partialSuffix
+		partial := fmt.Sprintf("keys.json.%d%s", os.Getpid(), partialSuffix)
+		defer os.Remove(filepath.Join(c.Dir, partial)) //nolint:errcheck // there is none after success
 		_, err = writeBackupFile(c.Dir, partial, display, func(w io.Writer) error {
 			return json.NewEncoder(w).Encode(append([]access.Record{}, keys...)) // no null in JSON
 		})
@@ -154,8 +155,12 @@ func (c *restoreCommand) readKeys() ([]schema.KeyState, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys := []schema.KeyState{}
-	if err := json.Unmarshal(text, &keys); err != nil {
+	var keys []schema.KeyState
+	err = json.Unmarshal(text, &keys)
+	if err == nil && keys == nil {
+		err = errors.New("null is no list")
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s is not a list of keys, as 'callboard backup DIR --keys-only' writes it: %w", c.Keys, err)
 	}
 	return keys, nil
