@@ -34,6 +34,7 @@ func (c *backupCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.KeysOnly {
 		return c.writeKeys(ctx, streams)
 	}
+
 	var written writtenBackup
 	err := withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(s backupServers) (err error) {
 		written, err = backup{c, s}.write(ctx)
@@ -42,6 +43,7 @@ func (c *backupCommand) Run(ctx context.Context, streams run.Streams) error {
 	if err != nil {
 		return err
 	}
+
 	return c.print(streams.Out, written, backupLines(written)...)
 }
 
@@ -50,17 +52,19 @@ func (c *backupCommand) writeKeys(ctx context.Context, streams run.Streams) erro
 	display := newProgress(streams.Err)
 	defer display.Close()
 	path, count := filepath.Join(c.Dir, "keys.json"), 0
+
 	err := withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		keys, err := keyRegistry(pool).List(ctx)
 		if err != nil {
 			return err
 		}
 
-		// A partial file is one that an earlier run may have left.
 		count = len(keys)
 		if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 			return err
 		}
+
+		// An earlier run may have left a partial file. This run overwrites it.
 		const partial = "keys.json" + partialSuffix
 		_, err = writeBackupFile(c.Dir, partial, display, func(w io.Writer) error {
 			return json.NewEncoder(w).Encode(append([]access.Record{}, keys...)) // no null in JSON
@@ -68,6 +72,8 @@ func (c *backupCommand) writeKeys(ctx context.Context, streams run.Streams) erro
 		if err != nil {
 			return err
 		}
+
+		// The rename replaces the old list in one step. The sync makes the new name durable.
 		return errors.Join(os.Rename(filepath.Join(c.Dir, partial), path), syncDir(c.Dir))
 	})
 	if err != nil {
@@ -80,6 +86,7 @@ func (c *backupCommand) writeKeys(ctx context.Context, streams run.Streams) erro
 func backupLines(b writtenBackup) []string {
 	lines := append([]string{"Backup " + b.Path + ".", ""}, list(b.Tables, "No tables.", "name", "rows", "bytes")...)
 	lines = append(append(lines, ""), list(b.Streams, "No streams.", "name", "messages", "lastSequence", "bytes")...)
+
 	lines = append(lines, "")
 	for _, name := range b.Removed {
 		lines = append(lines, "Removed the older backup "+name+".")
@@ -105,6 +112,7 @@ func withBothServers(
 			return err
 		}
 		defer conn.Release()
+
 		display := newProgress(errs)
 		defer display.Close()
 		return work(backupServers{js, conn.Conn(), display})
@@ -134,6 +142,7 @@ func (c *restoreCommand) Run(ctx context.Context, streams run.Streams) error {
 	if err != nil {
 		return err
 	}
+
 	var done restoredBackup
 	err = withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(s backupServers) (err error) {
 		done, err = restore{c, s, keys}.run(ctx)
@@ -142,6 +151,7 @@ func (c *restoreCommand) Run(ctx context.Context, streams run.Streams) error {
 	if err != nil {
 		return err
 	}
+
 	return c.print(streams.Out, done, c.lines(done)...)
 }
 
@@ -150,10 +160,13 @@ func (c *restoreCommand) readKeys() ([]schema.KeyState, error) {
 	if c.Keys == "" {
 		return nil, nil
 	}
+
 	text, err := os.ReadFile(c.Keys)
 	if err != nil {
 		return nil, err
 	}
+
+	// An empty list is not nil: nil stands for no list at all.
 	keys := []schema.KeyState{}
 	if err := json.Unmarshal(text, &keys); err != nil {
 		return nil, fmt.Errorf("%s is not a list of keys, as 'callboard backup DIR --keys-only' writes it: %w", c.Keys, err)
@@ -166,16 +179,20 @@ func withRestoreAdvice(err error) error {
 	switch {
 	case schema.HasCode(err, pgerrcode.InsufficientPrivilege):
 		return withOwnerAdvice(err)
+
 	case errors.Is(err, schema.ErrNotEmpty):
 		return fmt.Errorf("%w\nCreate a new database, run 'callboard migrate' on it, and restore into that one. "+
 			"Nothing was changed", err)
+
 	case errors.Is(err, schema.ErrOldKeys):
 		return fmt.Errorf("%w\nUse a list that is newer than the backup, or --accept-revoked. "+
 			"The database was not changed", err)
+
 	case errors.Is(err, errOtherStream):
 		return fmt.Errorf("%w\nStop the programs and publishers. If the stream's messages are not needed, "+
 			"delete it with 'nats stream rm', and restore again. Nothing was changed", err)
 	}
+
 	return err
 }
 
@@ -191,12 +208,15 @@ func (c *restoreCommand) lines(r restoredBackup) []string {
 	// Keys that ended, or were issued, after the backup.
 	lines = append(lines, "", "Keys that are ended again:")
 	lines = append(lines, list(r.KeysEnded, "None.", "id", "name", "revokedAt", "expiresAt")...)
+
 	lines = append(lines, "", "Keys that were issued after the backup. They do not work: issue others.")
 	lines = append(lines, list(r.KeysMissing, "None.", "id", "name")...)
+
 	if c.AcceptRevoked {
 		lines = append(lines, fmt.Sprintf("Keys that were revoked after %s work again, except for those above: "+
 			"revoke them before you start a reader.",
 			instant(r.Manifest.Created)))
 	}
+
 	return append(lines, "", "The projection is empty. Next: run 'callboard rebuild', then start projectors and readers.")
 }

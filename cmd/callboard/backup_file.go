@@ -31,6 +31,7 @@ func writeBackupFile(dir, name string, display *progress, write func(io.Writer) 
 	if err != nil {
 		return f, err
 	}
+
 	counter := &byteCounter{counted: func(bytes int64) error {
 		display.Show("writing "+name, "bytes", bytes, 0)
 		return nil
@@ -38,6 +39,7 @@ func writeBackupFile(dir, name string, display *progress, write func(io.Writer) 
 
 	buffer, digest := bufio.NewWriterSize(file, 1<<20), sha256.New()
 	err = errors.Join(write(io.MultiWriter(buffer, digest, counter)), buffer.Flush(), file.Sync(), file.Close())
+
 	return backupFile{Name: name, Bytes: counter.bytes, SHA256: hex.EncodeToString(digest.Sum(nil))}, err
 }
 
@@ -70,10 +72,12 @@ func (m backupManifest) check(ctx context.Context, dir string, display *progress
 		if err != nil {
 			return err
 		}
+
 		if size != f.Bytes || hex.EncodeToString(digest.Sum(nil)) != f.SHA256 {
 			return fmt.Errorf("%s is damaged: its size or digest differs from the manifest's\n"+
 				"Use another copy of the backup", filepath.Join(dir, f.Name))
 		}
 	}
+
 	return nil
 }

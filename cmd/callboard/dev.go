@@ -67,9 +67,11 @@ func runDev(ctx context.Context, c devConfig) (err error) {
 		return err
 	}
 	defer i.dir.close()
+
 	if err := i.removeReadyFile(); err != nil {
 		return err
 	}
+
 	if i.logs, err = i.dir.openLog(c.Err); err != nil {
 		return err
 	}
@@ -96,6 +98,7 @@ func runDev(ctx context.Context, c devConfig) (err error) {
 	if stopErr := stack.Stop(); stopErr != nil {
 		err = stopErr
 	}
+
 	return err
 }
 
@@ -103,16 +106,20 @@ func runDev(ctx context.Context, c devConfig) (err error) {
 func (i *devInstance) start(ctx context.Context) error {
 	i.display = newProgress(i.Err)
 	defer i.display.Close()
+
+	// Each step uses what the steps before it have started.
 	for _, step := range []func(context.Context) error{
 		i.startNATS, i.startPostgres, i.startPublisher, i.startProjector, i.startReader, i.startWebhooks, i.load, i.finish,
 	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
+
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
+
 	return nil
 }
 
@@ -121,10 +128,12 @@ func (i *devInstance) startNATS(ctx context.Context) error {
 		i.natsURL = i.NATSURL
 		return nil
 	}
+
 	server, err := startNATSServer(i.NATSListen, i.dir.path("nats"), i.dir.path("nats.log"))
 	if err != nil {
 		return err
 	}
+
 	i.stack.Go(ctx, "nats", server.run)
 	i.natsURL, err = setting.NewNATSURL(server.url())
 	return err
@@ -138,6 +147,7 @@ func (i *devInstance) startPostgres(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+
 	i.stack.Go(ctx, "postgres", i.database.run)
 	return i.database.prepare(ctx, i.display.Println)
 }
@@ -149,6 +159,7 @@ func (i *devInstance) startPublisher(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+
 	i.stack.Go(ctx, "publisher", i.publisher.Run)
 	return i.createStreams(ctx)
 }
@@ -197,6 +208,7 @@ func (i *devInstance) openProgram(
 	if err != nil {
 		return server, err
 	}
+
 	server.Log = server.Log.With().Str("program", name).Logger()
 	i.adminURLs[name] = "http://" + server.Admin.Addr().String()
 	return server, nil
@@ -208,6 +220,7 @@ func (i *devInstance) startProjector(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	config := runprojector.Config{Server: server, Settings: p.Settings, Stream: p.Stream.Name}
 	i.stack.Go(ctx, "projector", func(ctx context.Context) error { return runprojector.Run(ctx, config) })
 	return nil
@@ -217,11 +230,13 @@ func (i *devInstance) startReader(ctx context.Context) error {
 	if err := os.MkdirAll(i.dir.path("audio"), 0o755); err != nil {
 		return fmt.Errorf("audio: %w", err)
 	}
+
 	var p runreadapi.Program
 	server, err := i.openProgram(ctx, "reader", &p, &p.ServerSettings)
 	if err != nil {
 		return err
 	}
+
 	config := runreadapi.Config{Server: server, Settings: p.Settings, Peppers: p.Pepper.Peppers, Public: i.public}
 	i.stack.Go(ctx, "reader", func(ctx context.Context) error { return runreadapi.Run(ctx, config) })
 	return nil
@@ -233,11 +248,13 @@ func (i *devInstance) startWebhooks(ctx context.Context) error {
 	if _, err := run.LoadCertificate(i.dir.path(listenCertificate), "", time.Now()); err != nil {
 		return err
 	}
+
 	var p runwebhooks.Program
 	server, err := i.openProgram(ctx, "webhooks", &p, &p.ServerSettings)
 	if err != nil {
 		return err
 	}
+
 	config := runwebhooks.Config{Server: server, Settings: p.Settings, Keys: p.Key.Keys}
 	i.stack.Go(ctx, "webhooks", func(ctx context.Context) error { return runwebhooks.Run(ctx, config) })
 	return nil
@@ -268,6 +285,7 @@ func (i *devInstance) finish(ctx context.Context) error {
 			return err
 		}
 	}
+
 	ready, err := i.newReady(ctx)
 	if err != nil {
 		return err
@@ -275,8 +293,10 @@ func (i *devInstance) finish(ctx context.Context) error {
 	if err := i.publishReady(ready); err != nil {
 		return err
 	}
+
 	if i.Sample == liveSample {
 		i.stack.Go(ctx, "live calls", i.publishLiveCalls)
 	}
+
 	return nil
 }
