@@ -109,7 +109,7 @@ func (c *secretsCreateCommand) create() (secretsResult, error) {
 		return f.result, err
 	}
 
-	// All sources are checked before the first file is created.
+	// A missing source is an error before the command creates its first file.
 	files := c.files()
 	for _, wanted := range files {
 		if err := f.checkSources(wanted); err != nil {

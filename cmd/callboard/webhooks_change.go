@@ -67,7 +67,7 @@ func (c *webhooksResumeCommand) Run(ctx context.Context, streams run.Streams) er
 			skipped = &count
 		}
 
-		// The endpoint sends nothing until here, so what was skipped is never sent.
+		// The endpoint sends nothing until here, so it never sends the skipped deliveries.
 		if err := r.Resume(ctx, c.ID, skipped); err != nil {
 			return err
 		}

@@ -21,6 +21,7 @@ func (d *Database) CommitLevels(tb testing.TB, table string) func() []string {
 		  return null;
 		end $$;
 		create trigger note_level after insert or update on %s for each row execute function public.note_level()`, d.name, table))
+
 	return func() []string {
 		tb.Helper()
 		rows, _ := pool.Query(tb.Context(), "select distinct level from public.commit_level order by 1")

@@ -51,6 +51,7 @@ func (e InvalidError) Error() string { return "invalid settings:\n  " + strings.
 func Parse(program any, source Source, options ...kong.Option) (*kong.Context, error) {
 	r := &reader{getenv: source.Getenv, invalid: make(map[*kong.Value]error)}
 	helped := false
+
 	options = append([]kong.Option{
 		kong.Writers(source.Out, source.Out),
 		kong.Resolvers(kong.ResolverFunc(r.resolve)),
@@ -59,6 +60,7 @@ func Parse(program any, source Source, options ...kong.Option) (*kong.Context, e
 		kong.Help(printHelp),
 		kong.Exit(func(int) { helped = true }),
 	}, options...)
+
 	parser, err := kong.New(program, append(options, r.mappers()...)...)
 	if err != nil {
 		return nil, fmt.Errorf("command line: %w", err)
@@ -72,6 +74,7 @@ func Parse(program any, source Source, options ...kong.Option) (*kong.Context, e
 	case err != nil:
 		return nil, err
 	}
+
 	return command, r.validate(command)
 }
 
@@ -119,6 +122,7 @@ func (r *reader) resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, e
 	if name == "" {
 		return nil, nil
 	}
+
 	text, file := r.getenv(name), ""
 	if flag.Tag.Has("secret") {
 		file = r.getenv(name + fileSuffix)
@@ -151,6 +155,7 @@ func (m mapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 	if err != nil {
 		return err
 	}
+
 	var value any
 	if file, ok := token.Value.(secretFile); ok {
 		value, err = m.load(file, ctx.Value)
@@ -188,12 +193,14 @@ func (r *reader) validate(command *kong.Context) error {
 		if name := variable(flag.Value); name != "" {
 			names = name + " (" + names + ")"
 		}
+
 		if err := r.invalid[flag.Value]; err != nil {
 			list = append(list, names+" "+err.Error())
 		} else if missing := flag.Tag.Get("missing"); missing != "" && !flag.Set {
 			list = append(list, names+" is missing: "+missing)
 		}
 	}
+
 	if len(list) > 0 {
 		return list
 	}
