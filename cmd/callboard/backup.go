@@ -107,6 +107,7 @@ func withBothServers(
 	ctx context.Context, nats setting.NATS, postgres setting.Postgres, errs io.Writer, work func(backupServers) error,
 ) error {
 	return withServers(ctx, nats, postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
+		// A backup's snapshot, like a restore's load, is one transaction on one connection.
 		conn, err := pool.Acquire(ctx)
 		if err != nil {
 			return err

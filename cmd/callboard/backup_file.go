@@ -37,6 +37,7 @@ func writeBackupFile(dir, name string, display *progress, write func(io.Writer) 
 		return nil
 	}}
 
+	// The file is on the disk only after the flush and the sync.
 	buffer, digest := bufio.NewWriterSize(file, 1<<20), sha256.New()
 	err = errors.Join(write(io.MultiWriter(buffer, digest, counter)), buffer.Flush(), file.Sync(), file.Close())
 
@@ -73,6 +74,7 @@ func (m backupManifest) check(ctx context.Context, dir string, display *progress
 			return err
 		}
 
+		// The digest also finds damage that leaves the size as it was.
 		if size != f.Bytes || hex.EncodeToString(digest.Sum(nil)) != f.SHA256 {
 			return fmt.Errorf("%s is damaged: its size or digest differs from the manifest's\n"+
 				"Use another copy of the backup", filepath.Join(dir, f.Name))

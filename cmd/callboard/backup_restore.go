@@ -187,6 +187,7 @@ func (c restore) load(ctx context.Context, done *restoredBackup) error {
 	}
 	defer load.Close(ctx)
 
+	// The audit's table has a part for each day, which must exist before its rows.
 	if err := load.OpenAuditDays(ctx, done.Manifest.Days); err != nil {
 		return err
 	}

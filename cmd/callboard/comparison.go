@@ -47,6 +47,7 @@ func sampleLines(c rebuild.Comparison) []string {
 		}
 	}
 
+	// The samples are only some of the rows that differ.
 	if unlisted := unlistedRows(c); unlisted > 0 {
 		lines = append(lines, fmt.Sprintf("Rows that differ and are not listed: %d.", unlisted))
 	}

@@ -124,6 +124,7 @@ func (i *devInstance) start(ctx context.Context) error {
 }
 
 func (i *devInstance) startNATS(ctx context.Context) error {
+	// An external server runs already.
 	if i.NATSURL.Reveal() != "" {
 		i.natsURL = i.NATSURL
 		return nil
@@ -197,6 +198,7 @@ func (i *devInstance) env() map[string]string {
 func (i *devInstance) openProgram(
 	ctx context.Context, name string, program any, common *run.ServerSettings,
 ) (run.Server, error) {
+	// The program reads this instance's settings, whatever the shell's environment has.
 	env := i.env()
 	env["CALLBOARD_POSTGRES_URL"] = i.database.roleURL("callboard_" + name)
 	source := setting.Source{Getenv: func(name string) string { return env[name] }, Out: io.Discard}
@@ -209,6 +211,7 @@ func (i *devInstance) openProgram(
 		return server, err
 	}
 
+	// All programs write to one log, so each message has the program's name.
 	server.Log = server.Log.With().Str("program", name).Logger()
 	i.adminURLs[name] = "http://" + server.Admin.Addr().String()
 	return server, nil
@@ -245,6 +248,7 @@ func (i *devInstance) startReader(ctx context.Context) error {
 // startWebhooks starts a sender that sends to this machine, too, and trusts the certificate of 'callboard webhooks
 // listen'.
 func (i *devInstance) startWebhooks(ctx context.Context) error {
+	// The settings name the certificate's file, so it must exist before the program reads them.
 	if _, err := run.LoadCertificate(i.dir.path(listenCertificate), "", time.Now()); err != nil {
 		return err
 	}
@@ -280,6 +284,7 @@ func (i *devInstance) baseURL() string {
 // finish waits until the reader, the projector and the sender are ready, prints how to use them, and starts the live
 // calls.
 func (i *devInstance) finish(ctx context.Context) error {
+	// A person can use the addresses as soon as they are printed, so all programs are ready first.
 	for _, url := range i.adminURLs {
 		if err := waitUntilReady(ctx, url); err != nil {
 			return err

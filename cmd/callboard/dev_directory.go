@@ -143,6 +143,7 @@ func replaceFile(path string, content []byte) error {
 		return err
 	}
 
+	// The rename replaces the file in one step: a reader sees the old content or the new content.
 	_, err = f.Write(content)
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)

@@ -99,6 +99,7 @@ func (i *devInstance) publishLiveCalls(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case now := <-tick.C:
+			// The end of ctx can interrupt a publication. That is no failure.
 			if err := publisher.Publish(ctx, calls.Next(now, 1)...); err != nil && ctx.Err() == nil {
 				return err
 			}

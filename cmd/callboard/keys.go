@@ -93,6 +93,7 @@ func (c *keysIssueCommand) Run(ctx context.Context, streams run.Streams) error {
 			return asUsageError(err)
 		}
 
+		// A grant without phone systems is a warning only: the events about them may be on their way.
 		if !covers {
 			fmt.Fprintln(streams.Err, coversNothing(request.Grant))
 		}

@@ -188,6 +188,7 @@ func (c *rollbackCommand) Run(ctx context.Context, streams run.Streams) error {
 		return s.dropGenerations(ctx, c.output, streams.Out, rebuild.Previous, "There is no previous generation.")
 	}
 
+	// An interruption can come after the switch: its error says which generation is live.
 	done, err := runSession(ctx, s, rebuild.Rollback)
 	if errors.Is(err, errInterrupted) && done.Generation != 0 {
 		return fmt.Errorf("generation %d is live: %w", done.Generation, errInterrupted)

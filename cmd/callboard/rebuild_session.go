@@ -54,6 +54,7 @@ func runSession[T any](
 		})
 		return s.withAdvice(err)
 	})
+	// An interruption before the switch changes nothing that readers see.
 	if err != nil && ctx.Err() != nil && !outlastsInterruption(err) {
 		err = fmt.Errorf("%w\nReaders still serve the earlier rows. "+
 			"An interrupted rebuild goes on with the next one", errInterrupted)

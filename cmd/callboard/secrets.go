@@ -255,6 +255,7 @@ func natsPasswords(users, urls []string) (string, error) {
 			return "", fmt.Errorf("nats-%s-url is not a URL with a password", user)
 		}
 
+		// A file that the operator wrote may hold a URL without a password.
 		password, _ := u.User.Password()
 		if password == "" {
 			return "", fmt.Errorf("nats-%s-url is not a URL with a password", user)

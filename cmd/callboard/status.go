@@ -49,6 +49,7 @@ func (c *statusCommand) Run(ctx context.Context, streams run.Streams) error {
 			return err
 		}
 
+		// A program that runs the command must notice that the report is incomplete.
 		if report.StreamProblem != "" {
 			return errors.New("the report lacks what the stream knows: see its problem")
 		}

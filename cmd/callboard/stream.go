@@ -116,6 +116,7 @@ func (c *streamCreateCommand) createEvents(ctx context.Context, js jetstream.Jet
 		return err
 	}
 
+	// The stream may have existed before, with other partitions or replicas.
 	running, err := openStream(ctx, js, name)
 	if err == nil {
 		err = c.matches(running.CachedInfo().Config)
@@ -290,6 +291,8 @@ func (s supportStream) check(
 
 	running := stream.CachedInfo().Config
 	unsafe := s.faults(running)
+
+	// The stream of events survives the loss of a server that this stream does not survive.
 	if s.fewerReplicas != "" && running.Replicas < main.Replicas {
 		unsafe = append(unsafe, fmt.Sprintf("stream %[1]s has %[2]d replicas, %[3]s has %[4]d: without its server, %[5]s. "+
 			"Run 'nats stream edit %[1]s --replicas %[4]d'.",

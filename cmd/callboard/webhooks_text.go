@@ -40,6 +40,7 @@ func deliveriesLines(deliveries []registry.Delivery) []string {
 		Last    *registry.Attempt `json:"lastAttempt"`
 	}
 
+	// The table has the last attempt in place of all attempts.
 	rows := make([]row, len(deliveries))
 	for i, d := range deliveries {
 		rows[i] = row{Delivery: d, CallSid: d.Identifiers.CallSid}

@@ -40,6 +40,7 @@ func (s *Stack) Go(ctx context.Context, name string, run func(context.Context) e
 	s.group.Go(func() error {
 		defer close(a.done)
 		err := run(actorCtx)
+		// Only an error stops the other actors, so the early end of an actor becomes an error.
 		if err == nil && actorCtx.Err() == nil {
 			err = errStopped
 		}

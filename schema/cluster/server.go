@@ -54,6 +54,7 @@ func (c *Cluster) startServer(ctx context.Context) error {
 	}
 	defer log.Close() // the server has its own handle, and the lock with it
 
+	// The server outlives ctx, which limits only its start.
 	cmd := c.programs.command(context.Background(), "postgres", c.arguments()...)
 	cmd.Stdout, cmd.Stderr = log, log
 	p, err := startProcess(cmd, c.folder.log())
@@ -61,6 +62,7 @@ func (c *Cluster) startServer(ctx context.Context) error {
 		return fmt.Errorf("postgres: %w", err)
 	}
 
+	// The server answers when it has recovered from a crash, if there was one.
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 
@@ -93,7 +95,7 @@ func (c *Cluster) arguments() []string {
 		"timezone":         "UTC",
 	}
 
-	// The configured settings override these defaults, but neither the address nor the port.
+	// The configured settings override these defaults, but not the settings below.
 	maps.Copy(settings, c.config.Settings)
 	maps.Copy(settings, map[string]string{
 		"listen_addresses":        address,
@@ -151,6 +153,7 @@ func (p *process) kill() error { return p.end(syscall.SIGQUIT) }
 // ends with the log if the process had ended before it was asked to.
 func (p *process) end(signals ...syscall.Signal) error {
 	for _, s := range append(signals, syscall.SIGKILL) {
+		// A signal can't be sent to a process that has ended by itself.
 		if p.cmd.Process.Signal(s) == nil {
 			p.asked = true
 		}

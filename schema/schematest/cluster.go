@@ -29,6 +29,7 @@ func NewStandby(tb testing.TB, primary string, settings map[string]string) *clus
 		tb.Fatal(err)
 	}
 
+	// A standby has the primary's roles, so their passwords are the primary's, too.
 	password, _ := u.User.Password()
 	copyPrimary := func(data string, run func(string, ...string) error) error {
 		err := run("pg_basebackup", "--pgdata", data, "--dbname", primary,

@@ -12,6 +12,8 @@ import (
 func (d *Database) CommitLevels(tb testing.TB, table string) func() []string {
 	tb.Helper()
 	pool := d.Pool(tb)
+
+	// A trigger notes the level of each insert and update.
 	Exec(tb, pool, fmt.Sprintf(`
 		alter database %s set synchronous_commit = off;
 		create table public.commit_level (level text);

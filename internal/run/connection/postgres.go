@@ -80,6 +80,7 @@ func NewPool(ctx context.Context, c PostgresConfig) (*pgxpool.Pool, error) {
 		return nil, err
 	}
 
+	// These values replace parameters of the pool in the URL.
 	config.MaxConns = int32(cmp.Or(c.Connections, defaultConnections))
 	config.MaxConnLifetime = maxLifetime
 	config.PingTimeout = pingTimeout

@@ -117,6 +117,7 @@ func list[T any](separate func(text string) []string, parse parser) parser {
 	return func(text string, flag *kong.Value) (any, error) {
 		var elements []T
 		for _, part := range separate(text) {
+			// The error has the element's number and not its text, which may be secret.
 			element, err := parse(strings.TrimSpace(part), flag)
 			if err != nil {
 				return nil, fmt.Errorf("has an invalid element: number %d %w", len(elements)+1, err)

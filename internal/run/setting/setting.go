@@ -52,6 +52,7 @@ func Parse(program any, source Source, options ...kong.Option) (*kong.Context, e
 	r := &reader{getenv: source.Getenv, invalid: make(map[*kong.Value]error)}
 	helped := false
 
+	// Kong would end the process after the help. Here it only notes that it has printed the help.
 	options = append([]kong.Option{
 		kong.Writers(source.Out, source.Out),
 		kong.Resolvers(kong.ResolverFunc(r.resolve)),
@@ -156,6 +157,7 @@ func (m mapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 		return err
 	}
 
+	// The text of a secret can be in a file, which is read only now.
 	var value any
 	if file, ok := token.Value.(secretFile); ok {
 		value, err = m.load(file, ctx.Value)
@@ -194,6 +196,7 @@ func (r *reader) validate(command *kong.Context) error {
 			names = name + " (" + names + ")"
 		}
 
+		// A setting that is invalid is not reported as missing, too.
 		if err := r.invalid[flag.Value]; err != nil {
 			list = append(list, names+" "+err.Error())
 		} else if missing := flag.Tag.Get("missing"); missing != "" && !flag.Set {
