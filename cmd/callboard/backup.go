@@ -34,6 +34,7 @@ func (c *backupCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.KeysOnly {
 		return c.writeKeys(ctx, streams)
 	}
+
 	var written writtenBackup
 	err := withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(s backupServers) (err error) {
 		written, err = backup{c, s}.write(ctx)
@@ -42,6 +43,7 @@ func (c *backupCommand) Run(ctx context.Context, streams run.Streams) error {
 	if err != nil {
 		return err
 	}
+
 	return c.print(streams.Out, written, backupLines(written)...)
 }
 
@@ -50,17 +52,19 @@ func (c *backupCommand) writeKeys(ctx context.Context, streams run.Streams) erro
 	display := newProgress(streams.Err)
 	defer display.Close()
 	path, count := filepath.Join(c.Dir, "keys.json"), 0
+
 	err := withDatabase(ctx, c.Postgres, func(pool *pgxpool.Pool) error {
 		keys, err := keyRegistry(pool).List(ctx)
 		if err != nil {
 			return err
 		}
 
-		// Each run has a partial file of its own: it may be started every minute.
 		count = len(keys)
 		if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 			return err
 		}
+
+		// Each run has a partial file of its own: it may be started every minute.
 		partial := fmt.Sprintf("keys.json.%d%s", os.Getpid(), partialSuffix)
 		defer os.Remove(filepath.Join(c.Dir, partial)) //nolint:errcheck // there is none after success
 		_, err = writeBackupFile(c.Dir, partial, display, func(w io.Writer) error {
@@ -69,6 +73,8 @@ func (c *backupCommand) writeKeys(ctx context.Context, streams run.Streams) erro
 		if err != nil {
 			return err
 		}
+
+		// The rename replaces the old list in one step. The sync makes the new name durable.
 		return errors.Join(os.Rename(filepath.Join(c.Dir, partial), path), syncDir(c.Dir))
 	})
 	if err != nil {
@@ -81,6 +87,7 @@ func (c *backupCommand) writeKeys(ctx context.Context, streams run.Streams) erro
 func backupLines(b writtenBackup) []string {
 	lines := append([]string{"Backup " + b.Path + ".", ""}, list(b.Tables, "No tables.", "name", "rows", "bytes")...)
 	lines = append(append(lines, ""), list(b.Streams, "No streams.", "name", "messages", "lastSequence", "bytes")...)
+
 	lines = append(lines, "")
 	for _, name := range b.Removed {
 		lines = append(lines, "Removed the older backup "+name+".")
@@ -101,11 +108,13 @@ func withBothServers(
 	ctx context.Context, nats setting.NATS, postgres setting.Postgres, errs io.Writer, work func(backupServers) error,
 ) error {
 	return withServers(ctx, nats, postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) error {
+		// A backup's snapshot, like a restore's load, is one transaction on one connection.
 		conn, err := pool.Acquire(ctx)
 		if err != nil {
 			return err
 		}
 		defer conn.Release()
+
 		display := newProgress(errs)
 		defer display.Close()
 		return work(backupServers{js, conn.Conn(), display})
@@ -135,6 +144,7 @@ func (c *restoreCommand) Run(ctx context.Context, streams run.Streams) error {
 	if err != nil {
 		return err
 	}
+
 	var done restoredBackup
 	err = withBothServers(ctx, c.NATS, c.Postgres, streams.Err, func(s backupServers) (err error) {
 		done, err = restore{c, s, keys}.run(ctx)
@@ -143,6 +153,7 @@ func (c *restoreCommand) Run(ctx context.Context, streams run.Streams) error {
 	if err != nil {
 		return err
 	}
+
 	return c.print(streams.Out, done, c.lines(done)...)
 }
 
@@ -151,10 +162,13 @@ func (c *restoreCommand) readKeys() ([]schema.KeyState, error) {
 	if c.Keys == "" {
 		return nil, nil
 	}
+
 	text, err := os.ReadFile(c.Keys)
 	if err != nil {
 		return nil, err
 	}
+
+	// An empty list is not nil: nil stands for no list at all.
 	var keys []schema.KeyState
 	err = json.Unmarshal(text, &keys)
 	if err == nil && keys == nil {
@@ -171,16 +185,20 @@ func withRestoreAdvice(err error) error {
 	switch {
 	case schema.HasCode(err, pgerrcode.InsufficientPrivilege):
 		return withOwnerAdvice(err)
+
 	case errors.Is(err, schema.ErrNotEmpty):
 		return fmt.Errorf("%w\nCreate a new database, run 'callboard migrate' on it, and restore into that one. "+
 			"Nothing was changed", err)
+
 	case errors.Is(err, schema.ErrOldKeys):
 		return fmt.Errorf("%w\nUse a list that is newer than the backup, or --accept-revoked. "+
 			"The database was not changed", err)
+
 	case errors.Is(err, errOtherStream):
 		return fmt.Errorf("%w\nStop the programs and publishers. If the stream's messages are not needed, "+
 			"delete it with 'nats stream rm', and restore again. Nothing was changed", err)
 	}
+
 	return err
 }
 
@@ -196,12 +214,15 @@ func (c *restoreCommand) lines(r restoredBackup) []string {
 	// Keys that ended, or were issued, after the backup.
 	lines = append(lines, "", "Keys that are ended again:")
 	lines = append(lines, list(r.KeysEnded, "None.", "id", "name", "revokedAt", "expiresAt")...)
+
 	lines = append(lines, "", "Keys that were issued after the backup. They do not work: issue others.")
 	lines = append(lines, list(r.KeysMissing, "None.", "id", "name")...)
+
 	if c.AcceptRevoked {
 		lines = append(lines, fmt.Sprintf("Keys that were revoked after %s work again, except for those above: "+
 			"revoke them before you start a reader.",
 			instant(r.Manifest.Created)))
 	}
+
 	return append(lines, "", "The projection is empty. Next: run 'callboard rebuild', then start projectors and readers.")
 }

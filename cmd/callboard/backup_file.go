@@ -31,13 +31,16 @@ func writeBackupFile(dir, name string, display *progress, write func(io.Writer) 
 	if err != nil {
 		return f, err
 	}
+
 	counter := &byteCounter{counted: func(bytes int64) error {
 		display.Show("writing "+name, "bytes", bytes, 0)
 		return nil
 	}}
 
+	// The file is on the disk only after the flush and the sync.
 	buffer, digest := bufio.NewWriterSize(file, 1<<20), sha256.New()
 	err = errors.Join(write(io.MultiWriter(buffer, digest, counter)), buffer.Flush(), file.Sync(), file.Close())
+
 	return backupFile{Name: name, Bytes: counter.bytes, SHA256: hex.EncodeToString(digest.Sum(nil))}, err
 }
 
@@ -70,10 +73,13 @@ func (m backupManifest) check(ctx context.Context, dir string, display *progress
 		if err != nil {
 			return err
 		}
+
+		// The digest also finds damage that leaves the size as it was.
 		if size != f.Bytes || hex.EncodeToString(digest.Sum(nil)) != f.SHA256 {
 			return fmt.Errorf("%s is damaged: its size or digest differs from the manifest's\n"+
 				"Use another copy of the backup", filepath.Join(dir, f.Name))
 		}
 	}
+
 	return nil
 }

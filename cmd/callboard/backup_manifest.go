@@ -92,7 +92,7 @@ func readManifest(dir string) (m backupManifest, err error) {
 		return m, err
 	}
 
-	// The format decides whether the rest can be understood, and no file may be outside of the folder.
+	// The format decides whether this release understands the rest.
 	if err := json.Unmarshal(text, &m); err != nil {
 		return m, fmt.Errorf("%s: %w", manifestName, err)
 	}
@@ -100,10 +100,13 @@ func readManifest(dir string) (m backupManifest, err error) {
 		return m, fmt.Errorf("the backup has format %d, this release reads %d\n"+
 			"Use callboard %s, which wrote it", m.Format, backupFormat, m.Release)
 	}
+
+	// A manifest must not name files outside of the backup's folder.
 	for _, f := range m.files() {
 		if f.Name != filepath.Base(f.Name) || strings.HasPrefix(f.Name, ".") {
 			return m, fmt.Errorf("%s: file %q is not in the backup's folder", manifestName, f.Name)
 		}
 	}
+
 	return m, nil
 }

@@ -52,6 +52,7 @@ func (c restore) run(ctx context.Context) (restoredBackup, error) {
 		return done, err
 	}
 
+	// A stream that has the backup's messages stays as it is.
 	for i, s := range done.Manifest.Streams {
 		if !done.Streams[i].Restored {
 			continue
@@ -60,9 +61,11 @@ func (c restore) run(ctx context.Context) (restoredBackup, error) {
 			return done, err
 		}
 	}
+
 	if c.StreamsOnly {
 		return done, nil
 	}
+
 	return done, c.load(ctx, &done)
 }
 
@@ -74,6 +77,8 @@ func (c restore) check(ctx context.Context, m backupManifest) ([]restoredStream,
 				"Restore it with callboard %s and a database that this release has migrated. Then upgrade",
 				m.Schema, schema.Version(), m.Release)
 		}
+
+		// A load that is closed at once changes nothing. It checks that the database is migrated and empty.
 		load, err := schema.NewLoad(ctx, c.conn)
 		if err != nil {
 			return nil, err
@@ -81,10 +86,11 @@ func (c restore) check(ctx context.Context, m backupManifest) ([]restoredStream,
 		load.Close(ctx)
 	}
 
-	// The files, and the streams that exist.
+	// A damaged file, or a stream with other messages, is an error before anything changes.
 	if err := m.check(ctx, c.Path, c.display); err != nil {
 		return nil, err
 	}
+
 	streams := make([]restoredStream, len(m.Streams))
 	for i, s := range m.Streams {
 		var err error
@@ -92,6 +98,7 @@ func (c restore) check(ctx context.Context, m backupManifest) ([]restoredStream,
 			return nil, err
 		}
 	}
+
 	return streams, nil
 }
 
@@ -109,16 +116,20 @@ func (c restore) checkStream(ctx context.Context, s backupStream) (restoredStrea
 	if err != nil {
 		return missing, fmt.Errorf("stream %s: %w", s.Name, err)
 	}
+
+	// An empty stream, or a part that an interrupted restore has left, is replaced.
 	info := running.CachedInfo()
 	if info.State.LastSeq == 0 || events.UnfinishedRestore(info.Config) {
 		return missing, nil // it is replaced
 	}
 
-	// The stream has messages: they must be the backup's messages, as the last one shows. Audit entries come and go.
+	// Audit entries come and go, so any messages of their stream will do.
 	found := restoredStream{Name: s.Name, Last: info.State.LastSeq}
 	if s.Name == events.AuditStream || info.Created.Equal(s.Created) && found.Last >= s.Last {
 		return found, nil
 	}
+
+	// The message at the backup's last sequence tells whether the stream has the same history.
 	m, err := running.GetMsg(ctx, s.Last)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && !m.Time.Equal(s.LastAt):
@@ -127,6 +138,7 @@ func (c restore) checkStream(ctx context.Context, s backupStream) (restoredStrea
 	case err != nil:
 		return found, fmt.Errorf("stream %s: message %d: %w", s.Name, s.Last, err)
 	}
+
 	return found, nil
 }
 
@@ -144,6 +156,7 @@ func (c restore) restoreStream(ctx context.Context, s backupStream) (last uint64
 			return 0, fmt.Errorf("stream %s: %w", s.Name, err)
 		}
 	}
+
 	err = readBackupFile(ctx, c.Path, s.backupFile, "restoring", c.display, func(r io.Reader) error {
 		return events.RestoreSnapshot(ctx, c.js.Conn(), s.Name, stream, r)
 	})
@@ -156,11 +169,13 @@ func (c restore) restoreStream(ctx context.Context, s backupStream) (last uint64
 	if err != nil {
 		return 0, fmt.Errorf("stream %s: %w", s.Name, err)
 	}
+
 	now := restored.CachedInfo().State
 	if now.LastSeq != s.Last || now.Msgs != s.Messages && s.Name != events.AuditStream {
 		return 0, fmt.Errorf("stream %s: %d messages up to %d were restored, want %d up to %d",
 			s.Name, now.Msgs, now.LastSeq, s.Messages, s.Last)
 	}
+
 	return now.LastSeq, nil
 }
 
@@ -171,9 +186,12 @@ func (c restore) load(ctx context.Context, done *restoredBackup) error {
 		return err
 	}
 	defer load.Close(ctx)
+
+	// The audit's table has a part for each day, which must exist before its rows.
 	if err := load.OpenAuditDays(ctx, done.Manifest.Days); err != nil {
 		return err
 	}
+
 	for _, t := range done.Manifest.Tables {
 		if err := c.copyTable(ctx, load, t); err != nil {
 			return err
@@ -181,7 +199,7 @@ func (c restore) load(ctx context.Context, done *restoredBackup) error {
 		done.Tables = append(done.Tables, t)
 	}
 
-	// Keys that ended later than the backup, by the list and by the stream of key ends.
+	// The list names the keys that ended after the backup, and the keys that the backup does not have.
 	if c.keys != nil {
 		ended, missing, err := load.EndListedKeys(ctx, c.keys)
 		if err != nil {
@@ -189,11 +207,14 @@ func (c restore) load(ctx context.Context, done *restoredBackup) error {
 		}
 		done.KeysEnded, done.KeysMissing = append(done.KeysEnded, ended...), append(done.KeysMissing, missing...)
 	}
+
+	// The stream of key ends can have newer entries than the list.
 	ended, err := c.endKeysOfJournal(ctx, load)
 	if err != nil {
 		return err
 	}
 	done.KeysEnded = append(done.KeysEnded, ended...)
+
 	return load.Commit(ctx)
 }
 
@@ -206,6 +227,7 @@ func (c restore) endKeysOfJournal(ctx context.Context, load *schema.Load) (ended
 		for i, e := range entries {
 			states[i] = schema.KeyState{ID: e.ID, RevokedAt: e.RevokedAt, ExpiresAt: e.ExpiresAt}
 		}
+
 		part, err := load.EndGivenKeys(ctx, states)
 		ended = append(ended, part...)
 		return err
@@ -213,6 +235,7 @@ func (c restore) endKeysOfJournal(ctx context.Context, load *schema.Load) (ended
 	if err != nil && !errors.Is(err, events.ErrNoKeyStream) {
 		return nil, err
 	}
+
 	return ended, nil
 }
 

@@ -45,15 +45,21 @@ func (c backup) write(ctx context.Context) (writtenBackup, error) {
 	name := m.Created.Format(nameLayout)
 	path := filepath.Join(c.Dir, name)
 	partial := path + partialSuffix
+
 	if err := errors.Join(os.MkdirAll(c.Dir, 0o700), os.Mkdir(partial, 0o700)); err != nil {
 		return writtenBackup{}, err
 	}
+
+	// A backup that fails leaves no folder.
 	if err := c.fill(ctx, partial, &m); err != nil {
 		return writtenBackup{}, errors.Join(err, os.RemoveAll(partial))
 	}
+
+	// The rename makes the backup complete. Older backups are removed only now.
 	if err := errors.Join(os.Rename(partial, path), syncDir(c.Dir)); err != nil {
 		return writtenBackup{}, err
 	}
+
 	removed, err := c.removeOlder(name)
 	return writtenBackup{Path: path, backupManifest: m, Removed: removed}, err
 }
@@ -121,6 +127,7 @@ func (c backup) copyStreams(ctx context.Context, dir string, m *backupManifest) 
 		names = append(names, events.AuditStream)
 	}
 
+	// Only the stream of events has to exist.
 	for _, name := range names {
 		running, err := c.js.Stream(ctx, name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) && name != c.Stream.Name {
@@ -129,17 +136,20 @@ func (c backup) copyStreams(ctx context.Context, dir string, m *backupManifest) 
 		if err != nil {
 			return fmt.Errorf("stream %s: %w", name, err)
 		}
+
 		s, err := c.copyStream(ctx, dir, running.CachedInfo())
 		if err != nil {
 			return err
 		}
 		m.Streams = append(m.Streams, s)
 	}
+
 	return nil
 }
 
 func (c backup) copyStream(ctx context.Context, dir string, info *jetstream.StreamInfo) (s backupStream, err error) {
 	s = backupStream{Name: info.Config.Name, Created: info.Created}
+
 	s.backupFile, err = writeBackupFile(dir, s.Name+".snapshot", c.display, func(w io.Writer) (err error) {
 		s.Snapshot, err = events.SaveSnapshot(ctx, c.js.Conn(), s.Name, w)
 		return err
@@ -147,11 +157,14 @@ func (c backup) copyStream(ctx context.Context, dir string, info *jetstream.Stre
 	if err != nil {
 		return s, err
 	}
+
+	// The snapshot itself says which messages it has.
 	messages, err := s.Range()
 	if err != nil {
 		return s, fmt.Errorf("state of stream %s: %w", s.Name, err)
 	}
 	s.Messages, s.First, s.Last, s.LastAt = messages.Messages, messages.First, messages.Last, messages.LastAt
+
 	return s, nil
 }
 
@@ -164,6 +177,7 @@ func (c backup) removeOlder(name string) (removed []string, err error) {
 	if c.Keep == 0 {
 		return removed, nil
 	}
+
 	entries, err := os.ReadDir(c.Dir)
 	if err != nil {
 		return removed, err
@@ -177,6 +191,8 @@ func (c backup) removeOlder(name string) (removed []string, err error) {
 		if !e.IsDir() || !backupName.MatchString(n) || n > name {
 			continue
 		}
+
+		// The newest complete backups stay. An incomplete backup of an earlier run is of no use.
 		if filepath.Ext(n) != partialSuffix {
 			complete++
 		}
@@ -192,5 +208,6 @@ func (c backup) removeOlder(name string) (removed []string, err error) {
 		}
 		removed = append(removed, n)
 	}
+
 	return removed, nil
 }

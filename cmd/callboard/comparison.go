@@ -25,6 +25,7 @@ func comparisonLines(c rebuild.Comparison) []string {
 		}
 		lines = append(lines, line+".")
 	}
+
 	return append(lines, unreadableLines(c.Unreadable)...)
 }
 
@@ -40,13 +41,17 @@ func sampleLines(c rebuild.Comparison) []string {
 		if d.Kind != rebuild.KindChanged {
 			lines = append(lines, row+string(d.Kind)+" row")
 		}
+
 		for _, v := range d.Values {
 			lines = append(lines, row+fmt.Sprintf("%s is %s, expected %s", v.Column, printable(v.Served), printable(v.Expected)))
 		}
 	}
+
+	// The samples are only some of the rows that differ.
 	if unlisted := unlistedRows(c); unlisted > 0 {
 		lines = append(lines, fmt.Sprintf("Rows that differ and are not listed: %d.", unlisted))
 	}
+
 	return lines
 }
 
@@ -56,11 +61,13 @@ func rowName(d rebuild.Difference) string {
 	if d.Table != messageCountTable {
 		names = append(names, systemName(d.System))
 	}
+
 	for _, v := range d.Key {
 		if v.Expected != d.System.String() {
 			names = append(names, v.Column+" "+printable(v.Expected))
 		}
 	}
+
 	return strings.Join(names, ", ")
 }
 
@@ -87,11 +94,13 @@ func unreadableLines(messages []rebuild.UnreadableMessage) []string {
 	if len(messages) == 0 {
 		return nil
 	}
+
 	lines := []string{fmt.Sprintf("WARNING: messages that were applied before and can't be read now: %d. "+
 		"The new rows lack their changes.", len(messages))}
 	for _, m := range messages[:min(len(messages), shownMessages)] {
 		lines = append(lines, fmt.Sprintf("  message %d (%s): %s", m.Sequence, printable(m.Subject), printable(m.Reason)))
 	}
+
 	if more := len(messages) - shownMessages; more > 0 {
 		lines = append(lines, fmt.Sprintf("  and %d more", more))
 	}

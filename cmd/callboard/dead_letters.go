@@ -29,31 +29,38 @@ type deadLettersCommand struct {
 func withDeadLetterAdvice(err error) error {
 	var unknown *deadletter.UnknownError
 	var notRetryable *deadletter.NotRetryableError
+
 	switch {
 	case errors.As(err, &unknown):
 		return fmt.Errorf("%w\nRun 'callboard dead-letters list --all' to list all dead letters", err)
+
 	case errors.As(err, &notRetryable):
 		return fmt.Errorf("%w\nRun 'callboard dead-letters show %[2]d' to see its data, "+
 			"or 'callboard dead-letters drop %[2]d' to resolve it",
 			err, notRetryable.ID)
 	}
+
 	return withPublishAdvice(err)
 }
 
 // withPublishAdvice adds what to do to an error that publishing caused.
 func withPublishAdvice(err error) error {
 	var refusal *jetstream.APIError
+
 	switch {
 	case errors.Is(err, nats.ErrPermissionViolation):
 		return fmt.Errorf("%w\nThe user of CALLBOARD_NATS_URL must be allowed to publish to phones.*.*, "+
 			"as in deploy/nats.conf", err)
+
 	case errors.As(err, &refusal):
 		return fmt.Errorf("%w\nThe stream refused the message. If it is full or read-only, change that first; "+
 			"see 'callboard stream check'", err)
+
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w\nNATS did not acknowledge the message. Run the command again: "+
 			"a retry that the stream has already does no harm", err)
 	}
+
 	return err
 }
 
@@ -163,12 +170,14 @@ func (c *deadLettersRetryCommand) publishAndWait(
 	}
 	display.Close()
 
-	// The exit code is 1 where one was not applied.
+	// Dead letters that needed no retry, or that were too large for it, have results, too.
 	all := append([]deadletter.Result{}, slices.Concat(retries.AlreadyResolved, retries.TooLarge, results)...)
 	done := retryResults{Results: all, NotRetryable: retries.NotRetryable}
 	if err := c.print(streams.Out, done, resultLines(all, done.NotRetryable)...); err != nil {
 		return err
 	}
+
+	// The exit code is 1 where a dead letter is still open.
 	open := slices.ContainsFunc(results, func(r deadletter.Result) bool { return !r.State.Resolved() })
 	if open || len(retries.TooLarge) > 0 {
 		return run.ErrFailed

@@ -24,6 +24,7 @@ func deadLetterLines(l deadletter.Detail) []string {
 	if l.Header == nil && len(l.RawHeader) > 0 { // it can't be parsed
 		rows = append(rows, []string{"headers", strconv.QuoteToGraphic(string(l.RawHeader))})
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(l.Header)) {
 		for _, value := range l.Header[name] {
 			rows = append(rows, []string{"header", printable(name + ": " + value)})
@@ -40,6 +41,7 @@ func deadLetterLines(l deadletter.Detail) []string {
 	if more := len(text) - shownData; more > 0 {
 		lines = append(lines, fmt.Sprintf("... and %d more characters; --json shows all, in base64", more))
 	}
+
 	return lines
 }
 

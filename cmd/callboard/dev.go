@@ -67,9 +67,11 @@ func runDev(ctx context.Context, c devConfig) (err error) {
 		return err
 	}
 	defer i.dir.close()
+
 	if err := i.removeReadyFile(); err != nil {
 		return err
 	}
+
 	if i.logs, err = i.dir.openLog(c.Err); err != nil {
 		return err
 	}
@@ -96,6 +98,7 @@ func runDev(ctx context.Context, c devConfig) (err error) {
 	if stopErr := stack.Stop(); stopErr != nil {
 		err = stopErr
 	}
+
 	return err
 }
 
@@ -103,28 +106,35 @@ func runDev(ctx context.Context, c devConfig) (err error) {
 func (i *devInstance) start(ctx context.Context) error {
 	i.display = newProgress(i.Err)
 	defer i.display.Close()
+
+	// Each step uses what the steps before it have started.
 	for _, step := range []func(context.Context) error{
 		i.startNATS, i.startPostgres, i.startPublisher, i.startProjector, i.startReader, i.startWebhooks, i.load, i.finish,
 	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
+
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
+
 	return nil
 }
 
 func (i *devInstance) startNATS(ctx context.Context) error {
+	// An external server runs already.
 	if i.NATSURL.Reveal() != "" {
 		i.natsURL = i.NATSURL
 		return nil
 	}
+
 	server, err := startNATSServer(i.NATSListen, i.dir.path("nats"), i.dir.path("nats.log"))
 	if err != nil {
 		return err
 	}
+
 	i.stack.Go(ctx, "nats", server.run)
 	i.natsURL, err = setting.NewNATSURL(server.url())
 	return err
@@ -138,6 +148,7 @@ func (i *devInstance) startPostgres(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+
 	i.stack.Go(ctx, "postgres", i.database.run)
 	return i.database.prepare(ctx, i.display.Println)
 }
@@ -149,6 +160,7 @@ func (i *devInstance) startPublisher(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+
 	i.stack.Go(ctx, "publisher", i.publisher.Run)
 	return i.createStreams(ctx)
 }
@@ -186,6 +198,7 @@ func (i *devInstance) env() map[string]string {
 func (i *devInstance) openProgram(
 	ctx context.Context, name string, program any, common *run.ServerSettings,
 ) (run.Server, error) {
+	// The program reads this instance's settings, whatever the shell's environment has.
 	env := i.env()
 	env["CALLBOARD_POSTGRES_URL"] = i.database.roleURL("callboard_" + name)
 	source := setting.Source{Getenv: func(name string) string { return env[name] }, Out: io.Discard}
@@ -197,6 +210,8 @@ func (i *devInstance) openProgram(
 	if err != nil {
 		return server, err
 	}
+
+	// All programs write to one log, so each message has the program's name.
 	server.Log = server.Log.With().Str("program", name).Logger()
 	i.adminURLs[name] = "http://" + server.Admin.Addr().String()
 	return server, nil
@@ -208,6 +223,7 @@ func (i *devInstance) startProjector(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	config := runprojector.Config{Server: server, Settings: p.Settings, Stream: p.Stream.Name}
 	i.stack.Go(ctx, "projector", func(ctx context.Context) error { return runprojector.Run(ctx, config) })
 	return nil
@@ -217,11 +233,13 @@ func (i *devInstance) startReader(ctx context.Context) error {
 	if err := os.MkdirAll(i.dir.path("audio"), 0o755); err != nil {
 		return fmt.Errorf("audio: %w", err)
 	}
+
 	var p runreadapi.Program
 	server, err := i.openProgram(ctx, "reader", &p, &p.ServerSettings)
 	if err != nil {
 		return err
 	}
+
 	config := runreadapi.Config{Server: server, Settings: p.Settings, Peppers: p.Pepper.Peppers, Public: i.public}
 	i.stack.Go(ctx, "reader", func(ctx context.Context) error { return runreadapi.Run(ctx, config) })
 	return nil
@@ -230,14 +248,17 @@ func (i *devInstance) startReader(ctx context.Context) error {
 // startWebhooks starts a sender that sends to this machine, too, and trusts the certificate of 'callboard webhooks
 // listen'.
 func (i *devInstance) startWebhooks(ctx context.Context) error {
+	// The settings name the certificate's file, so it must exist before the program reads them.
 	if _, err := run.LoadCertificate(i.dir.path(listenCertificate), "", time.Now()); err != nil {
 		return err
 	}
+
 	var p runwebhooks.Program
 	server, err := i.openProgram(ctx, "webhooks", &p, &p.ServerSettings)
 	if err != nil {
 		return err
 	}
+
 	config := runwebhooks.Config{Server: server, Settings: p.Settings, Keys: p.Key.Keys}
 	i.stack.Go(ctx, "webhooks", func(ctx context.Context) error { return runwebhooks.Run(ctx, config) })
 	return nil
@@ -263,11 +284,13 @@ func (i *devInstance) baseURL() string {
 // finish waits until the reader, the projector and the sender are ready, prints how to use them, and starts the live
 // calls.
 func (i *devInstance) finish(ctx context.Context) error {
+	// A person can use the addresses as soon as they are printed, so all programs are ready first.
 	for _, url := range i.adminURLs {
 		if err := waitUntilReady(ctx, url); err != nil {
 			return err
 		}
 	}
+
 	ready, err := i.newReady(ctx)
 	if err != nil {
 		return err
@@ -275,8 +298,10 @@ func (i *devInstance) finish(ctx context.Context) error {
 	if err := i.publishReady(ready); err != nil {
 		return err
 	}
+
 	if i.Sample == liveSample {
 		i.stack.Go(ctx, "live calls", i.publishLiveCalls)
 	}
+
 	return nil
 }

@@ -27,10 +27,12 @@ func newDevDatabase(ctx context.Context, external setting.URL, c cluster.Config)
 	if external.Reveal() != "" {
 		return &devDatabase{ownerURL: external}, nil
 	}
+
 	runningDev, err := cluster.Start(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL: %w", err)
 	}
+
 	d := &devDatabase{cluster: runningDev}
 	if d.ownerURL, err = setting.NewPostgresURL(runningDev.URL(devDatabaseName)); err != nil {
 		return nil, errors.Join(err, runningDev.Stop())
@@ -59,11 +61,12 @@ func (d *devDatabase) prepare(ctx context.Context, progress func(string)) error 
 		}
 	}
 
-	// Migrate. A projection of another release is rebuilt: its stream is here.
 	superuserSteps, err := schema.Migrate(ctx, d.ownerURL.Reveal())
 	for _, sentence := range superuserSteps {
 		progress(sentence)
 	}
+
+	// A projection of another release is rebuilt: its stream is here.
 	if errors.Is(err, schema.ErrProjectionChanged) {
 		progress("another release built the projection: creating an empty one, which is filled from the stream")
 		err = schema.RecreateProjection(ctx, d.ownerURL.Reveal())

@@ -58,6 +58,7 @@ func openDevDirectory(root string, fresh bool) (*devDirectory, error) {
 	if d.unlock, err = cluster.Lock(root); errors.Is(err, cluster.ErrInUse) {
 		return nil, fmt.Errorf("another 'callboard dev' uses %s: stop it, or choose another directory with --data", root)
 	}
+
 	if err == nil && fresh {
 		err = d.clear()
 	}
@@ -68,6 +69,7 @@ func openDevDirectory(root string, fresh bool) (*devDirectory, error) {
 		d.close()
 		return nil, fmt.Errorf("data directory %s: %w", root, err)
 	}
+
 	return d, nil
 }
 
@@ -80,6 +82,7 @@ func (d *devDirectory) clear() error {
 	for _, name := range append(names, devSecrets()...) {
 		paths = append(paths, d.path(name))
 	}
+
 	errs := []error{cluster.Remove(d.path("postgres"))}
 	for _, path := range paths {
 		errs = append(errs, os.RemoveAll(path))
@@ -115,10 +118,12 @@ func (d *devDirectory) openLog(w io.Writer) (io.Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
+
 	warnings := &zerolog.FilteredLevelWriter{
 		Writer: zerolog.LevelWriterAdapter{Writer: run.Console(w)},
 		Level:  zerolog.WarnLevel,
 	}
+
 	return zerolog.MultiLevelWriter(d.log, warnings), nil
 }
 
@@ -137,6 +142,8 @@ func replaceFile(path string, content []byte) error {
 	if err != nil {
 		return err
 	}
+
+	// The rename replaces the file in one step: a reader sees the old content or the new content.
 	_, err = f.Write(content)
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)

@@ -36,11 +36,14 @@ func (i *devInstance) load(ctx context.Context) error {
 	if err := i.publishSample(ctx, stream.CachedInfo().Created.Truncate(time.Microsecond)); err != nil {
 		return fmt.Errorf("sample: %w", err)
 	}
+
+	// The wait ends at the last message that the stream has now. Later messages are not part of it.
 	info, err := stream.Info(ctx)
 	if err != nil {
 		return fmt.Errorf("stream: %w", err)
 	}
 	target := info.State.LastSeq
+
 	return poll(ctx, func() (done bool, err error) {
 		reached, err := status.MinPosition(ctx, pool, info)
 		if errors.Is(err, status.ErrOtherStream) {

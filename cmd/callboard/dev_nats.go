@@ -29,6 +29,7 @@ func startNATSServer(address, dir, logFile string) (*embeddedNATS, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	s, err := server.NewServer(&server.Options{
 		ServerName: "callboard-dev", Host: host, Port: port, JetStream: true, StoreDir: dir, NoSigs: true, LogFile: logFile,
 	})

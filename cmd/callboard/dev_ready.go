@@ -44,9 +44,12 @@ func (i *devInstance) newReady(ctx context.Context) (devReady, error) {
 		WebhooksAdminURL:  i.adminURLs["webhooks"],
 		Env:               i.env(),
 	}
+
+	// Without a sample there is no organization whose calls a key could read.
 	if i.company == nil {
 		return r, nil
 	}
+
 	pool, err := i.newOperatorPool(ctx)
 	if err != nil {
 		return r, err
@@ -57,6 +60,7 @@ func (i *devInstance) newReady(ctx context.Context) (devReady, error) {
 	if err != nil {
 		return r, fmt.Errorf("key: %w", err)
 	}
+
 	r.APIKey = &key
 	r.examples, err = i.findExamples(ctx, pool)
 	return r, err
@@ -82,6 +86,7 @@ func (i *devInstance) publishReady(ready devReady) error {
 	if err := i.dir.writeEnv(ready.Env); err != nil {
 		return fmt.Errorf("env: %w", err)
 	}
+
 	if i.ReadyFile != "" {
 		if err := replaceFile(i.ReadyFile, append(text, '\n')); err != nil {
 			return fmt.Errorf("ready file: %w", err)
@@ -109,13 +114,14 @@ func (i *devInstance) instructions(ready devReady) string {
 		line("  key        %s   (all scopes on %s; valid until the next start)",
 			*ready.APIKey, i.company.Organizations()[0].Name)
 	}
+
 	line("  data       %s   (with the log)", i.dir.root)
 	line("  reader     %s/readyz, /metrics", ready.ReadAPIAdminURL)
 	line("  projector  %s/readyz, /metrics", ready.ProjectorAdminURL)
 	line("  webhooks   %s/readyz, /metrics", ready.WebhooksAdminURL)
 	line("  console    %s/\n", ready.ProjectorAdminURL)
 
-	// Requests and commands to try.
+	// The examples carry the key, so a person can paste them.
 	for _, example := range ready.examples {
 		line("  curl -H 'X-API-Key: %s' '%s'", *ready.APIKey, example)
 	}
@@ -125,6 +131,7 @@ func (i *devInstance) instructions(ready devReady) string {
 
 	line("To use other commands with this instance, run this in their shell:\n")
 	line("  . '%s'\n", quoted(i.dir.path("env")))
+
 	if i.company != nil {
 		line("To see webhooks, run these in two such shells:\n")
 		line("  %s webhooks listen --listen %s --certificate '%s'",
@@ -132,9 +139,11 @@ func (i *devInstance) instructions(ready devReady) string {
 		line("  %s webhooks add https://%s/ --name first --kinds all --organization %s\n",
 			commandName(), listenAddress, i.company.Organizations()[0].ID)
 	}
+
 	if i.Sample == liveSample {
 		line("New calls arrive while it runs.")
 	}
+
 	line("Ctrl-C stops everything.")
 	return b.String()
 }
@@ -160,6 +169,7 @@ func (i *devInstance) issueKey(ctx context.Context, pool *pgxpool.Pool) (key str
 	if err != nil {
 		return "", err
 	}
+
 	registry := access.NewRegistry(pool, pepper)
 	if err := i.revokeLastKey(ctx, registry); err != nil {
 		return "", err
@@ -188,10 +198,12 @@ func (i *devInstance) revokeLastKey(ctx context.Context, registry *access.Regist
 	if err != nil {
 		return err
 	}
+
 	id, err := uuid.ParseBytes(text)
 	if err != nil {
 		return fmt.Errorf("%s in the data directory: %w\nStart with --fresh", keyFile, err)
 	}
+
 	if _, err := registry.Revoke(ctx, id); !errors.Is(err, access.ErrUnknownKey) { // the database can be another one
 		return err
 	}
@@ -209,5 +221,6 @@ func (i *devInstance) findExamples(ctx context.Context, pool *pgxpool.Pool) ([]s
 	if errors.Is(err, pgx.ErrNoRows) {
 		return examples, nil
 	}
+
 	return append(examples, discovery+"/"+system.String()+"/recordings/"+sid+"/url"), err
 }

@@ -56,6 +56,7 @@ func (i *devInstance) publishSample(ctx context.Context, created time.Time) erro
 	if complete, err := os.ReadFile(path); err == nil && string(complete) == stream {
 		return nil
 	}
+
 	publisher := events.NewPublisher(i.publisher.JetStream, devEventSource)
 	_, err := sample.Publish(ctx, publisher, i.company, 0, func(p sample.Counts) {
 		i.display.Show("publishing", "calls", int64(p.Calls), int64(i.company.Calls()))
@@ -63,6 +64,8 @@ func (i *devInstance) publishSample(ctx context.Context, created time.Time) erro
 	if err != nil {
 		return err
 	}
+
+	// The file comes last: after an interruption the next start publishes again.
 	return replaceFile(path, []byte(stream))
 }
 
@@ -90,11 +93,13 @@ func (i *devInstance) publishLiveCalls(ctx context.Context) error {
 	calls := i.company.Live()
 	tick := time.NewTicker(callInterval)
 	defer tick.Stop()
+
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case now := <-tick.C:
+			// The end of ctx can interrupt a publication. That is no failure.
 			if err := publisher.Publish(ctx, calls.Next(now, 1)...); err != nil && ctx.Err() == nil {
 				return err
 			}

@@ -42,6 +42,7 @@ func (c *migrateCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.Shards != 0 && !c.Distribute {
 		return &run.UsageError{Detail: "--shards requires --distribute"}
 	}
+
 	var passwords schema.Passwords
 	if c.Passwords != "" {
 		var err error
@@ -59,6 +60,7 @@ func (c *migrateCommand) Run(ctx context.Context, streams run.Streams) error {
 	if err != nil {
 		return withDatabaseAdvice(err, "CALLBOARD_POSTGRES_URL must name a user who may create roles")
 	}
+
 	return c.print(streams.Out, done, done.lines()...)
 }
 
@@ -67,10 +69,12 @@ func (c *migrateCommand) migrate(ctx context.Context, passwords schema.Passwords
 	steps, err := schema.Migrate(ctx, url)
 	changed := errors.Is(err, schema.ErrProjectionChanged)
 	done = migrateResult{Migrated: true, Rebuild: changed, SuperuserSteps: append([]string{}, steps...)}
+	// A projection of another release is no error here: a rebuild, or --renew-projection, replaces it.
 	if err != nil && !done.Rebuild {
 		return done, err
 	}
 
+	// The new projection is empty. The projector fills it, so no rebuild is necessary.
 	if c.RenewProjection {
 		if err := schema.RecreateProjection(ctx, url); err != nil {
 			return done, err
@@ -85,12 +89,14 @@ func (c *migrateCommand) migrate(ctx context.Context, passwords schema.Passwords
 		}
 		done.Distributed, done.Rebuild = true, done.Rebuild || rebuild
 	}
+
 	if c.Passwords != "" {
 		if err := schema.SetPasswords(ctx, url, passwords); err != nil {
 			return done, err
 		}
 		done.PasswordsSet = true
 	}
+
 	return done, nil
 }
 
@@ -106,7 +112,7 @@ func (m migrateResult) lines() []string {
 		line += " The roles have the passwords of the folder."
 	}
 
-	// What is left to do.
+	// The operator still has these steps to do.
 	lines := append([]string{line}, m.SuperuserSteps...)
 	switch {
 	case m.Rebuild && m.Distributed:
@@ -114,6 +120,7 @@ func (m migrateResult) lines() []string {
 	case m.Rebuild:
 		lines = append(lines, "Another release built the projection: run 'callboard rebuild'.")
 	}
+
 	return lines
 }
 

@@ -87,11 +87,13 @@ func (c *keysIssueCommand) Run(ctx context.Context, streams run.Streams) error {
 		if err != nil {
 			return err
 		}
+
 		issued, err := registry.Issue(ctx, request)
 		if err != nil {
 			return asUsageError(err)
 		}
 
+		// A grant without phone systems is a warning only: the events about them may be on their way.
 		if !covers {
 			fmt.Fprintln(streams.Err, coversNothing(request.Grant))
 		}
@@ -105,15 +107,18 @@ func (c *keysIssueCommand) request(now time.Time) access.KeySpec {
 	r := access.KeySpec{
 		Name: c.Name, Grant: access.Grant{Kind: access.GrantKind(kind), ID: id}, Tier: access.Tier(c.Tier), Networks: c.Allow,
 	}
+
 	for _, s := range c.Scopes {
 		r.Scopes = append(r.Scopes, access.Scope(strings.TrimSpace(s)))
 	}
+
 	if c.OwnExtension != nil {
 		r.OwnExtension = uuid.NullUUID{UUID: *c.OwnExtension, Valid: true}
 	}
 	if c.Expires > 0 {
 		r.Expires = now.Add(c.Expires)
 	}
+
 	return r
 }
 
@@ -181,8 +186,10 @@ func (c *keysRollCommand) Run(ctx context.Context, streams run.Streams) error {
 		if err != nil {
 			return withKeyAdvice(err, c.ID)
 		}
+
 		key := rolledKey{issuedKey{rolled.Key.Reveal(), rolled.Record}, rolled.Old}
-		// The new key is printed in any case, because it can't be printed again.
+
+		// NATS has the end, too: PostgreSQL can lose it in a failover.
 		recorded := recordEnd(ctx, c.NATS, keyRegistry(pool), rolled.Old)
 		if recorded != nil {
 			recorded = fmt.Errorf("the key is rolled in the database, but that is not recorded in stream %s: %w\n"+
@@ -190,6 +197,8 @@ func (c *keysRollCommand) Run(ctx context.Context, streams run.Streams) error {
 				"run 'callboard keys revoke %s' once the new key is in use",
 				events.KeyStream, interrupted(ctx, recorded), rolled.Old.ID)
 		}
+
+		// The new key is printed in any case, because it can't be printed again.
 		return errors.Join(c.printSecret(streams.Out, key, key.lines(), lostKey(key.ID)+"\n"+key.oldKey()), recorded)
 	})
 }
@@ -208,11 +217,14 @@ func (c *keysRevokeCommand) Run(ctx context.Context, streams run.Streams) error 
 		if err != nil {
 			return withKeyAdvice(err, c.ID)
 		}
+
+		// NATS records the revocation, too: PostgreSQL can lose it in a failover.
 		if err := recordEnd(ctx, c.NATS, keyRegistry(pool), key.Record); err != nil {
 			return fmt.Errorf("the key is revoked in the database, but that is not recorded in stream %s: %w\n"+
 				"Run the command again. Until then the key can work again after a failover of PostgreSQL",
 				events.KeyStream, interrupted(ctx, err))
 		}
+
 		return c.print(streams.Out, key, revokedLines(key)...)
 	})
 }
@@ -232,11 +244,13 @@ func (c *keysAuditCommand) Run(ctx context.Context, streams run.Streams) error {
 		if err != nil {
 			return withKeyAdvice(err, c.ID)
 		}
+
 		since := time.Now().Add(-c.Since)
 		entries, more, err := keyRegistry(pool).Audit(ctx, c.ID, since, c.Limit)
 		if err != nil {
 			return err
 		}
+
 		if more {
 			fmt.Fprintf(streams.Err, "Only the newest %d are listed. Use --limit to list more, or a shorter --since.\n", c.Limit)
 		}
@@ -257,19 +271,24 @@ const maxEnds = 10
 // failed over to a standby that lacks the end, after the projector had read the journal.
 func publishEnd(ctx context.Context, js jetstream.JetStream, registry *access.Registry, key access.Record) error {
 	end := events.KeyEnd{ID: key.ID, RevokedAt: key.RevokedAt, ExpiresAt: key.ExpiresAt}
+
 	for range maxEnds {
 		if err := events.PublishKeyEnd(ctx, js, end); err != nil {
 			return err
 		}
+
+		// The database may have an earlier end, from another command. The next round publishes that end.
 		now, err := registry.Withdraw(ctx, end.ID, end.RevokedAt, end.ExpiresAt)
 		if err != nil {
 			return err
 		}
+
 		published := end
 		end.RevokedAt, end.ExpiresAt = now.RevokedAt, now.ExpiresAt
 		if end.Same(published) {
 			return nil
 		}
 	}
+
 	return fmt.Errorf("other commands have changed the key's end %d times meanwhile", maxEnds)
 }

@@ -149,6 +149,7 @@ func list[T any](structs []T, none string, columns ...string) []string {
 			texts[m.name] = m.text
 		}
 
+		// A member that JSON leaves out becomes a dash, like an empty one.
 		row := make([]string, len(columns))
 		for i, name := range columns {
 			row[i] = cmp.Or(shortened(texts[name]), "-")

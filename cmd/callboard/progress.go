@@ -56,6 +56,7 @@ func newProgress(out io.Writer) *progress {
 		defer p.mu.Unlock()
 		p.endTask()
 	})
+
 	return p
 }
 
@@ -139,6 +140,7 @@ func (p *progress) write(text string) { _, _ = io.WriteString(p.out, text) }
 // line is the task as text.
 func (p *progress) line() string {
 	t, text := p.task, p.task.name
+
 	switch {
 	case t.unit == "":
 	case t.total == 0:
@@ -150,6 +152,7 @@ func (p *progress) line() string {
 			done := min(int(percent*width/100), width)
 			text += " [" + strings.Repeat("=", done) + strings.Repeat(" ", width-done) + "]"
 		}
+
 		text += fmt.Sprintf(": %d of %d %s (%d%%)", t.count, t.total, t.unit, percent) + t.rate()
 	}
 
@@ -165,11 +168,13 @@ func (t task) rate() string {
 	if seconds <= 0 {
 		return ""
 	}
+
 	rate := float64(t.count) / seconds
 	text := fmt.Sprintf(", %.0f/s", rate)
 	if rate > 0 && t.count < t.total {
 		left := math.Ceil(float64(t.total-t.count) / rate)
 		text += ", " + (time.Duration(left) * time.Second).String() + " left"
 	}
+
 	return text
 }

@@ -32,6 +32,7 @@ func (c *publishCommand) Run(ctx context.Context, streams run.Streams) error {
 		return err
 	}
 	defer func() { _ = input.Close() }()
+
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
 		if _, err := openStream(ctx, js, c.Stream.Name); err != nil {
 			return err
@@ -48,6 +49,7 @@ func (c *publishCommand) Run(ctx context.Context, streams run.Streams) error {
 				return err
 			}
 		}
+
 		line := fmt.Sprintf("Events published: %d.", p.done)
 		return errors.Join(err, c.print(streams.Out, map[string]int{"published": p.done}, line))
 	})
@@ -81,6 +83,7 @@ func (p *linePublisher) publish(ctx context.Context, input io.Reader) error {
 	defer cancel()
 	lines := events.ReadLines(ctx, input, publishSource)
 	var batch []events.Event
+
 	for {
 		var line events.Line
 		select {
@@ -93,12 +96,15 @@ func (p *linePublisher) publish(ctx context.Context, input io.Reader) error {
 			line = next
 		}
 
+		// Lines that are there already join the batch, so that a file is published in large batches.
 		if line.Err == nil {
 			batch = append(batch, line.Event)
 			if len(lines) > 0 && len(batch) < maxBatch {
 				continue
 			}
 		}
+
+		// The events before an invalid line are published, too.
 		if err := p.send(ctx, batch); err != nil {
 			return err
 		}
@@ -137,15 +143,18 @@ func (c *simulateCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.Rate < 0 {
 		return &run.UsageError{Detail: "--rate must not be negative"}
 	}
+
 	return withStream(c.NATS, func(js jetstream.JetStream) error {
 		if _, err := openStream(ctx, js, c.Stream.Name); err != nil {
 			return err
 		}
+
 		started := time.Now()
 		done, err := c.publish(ctx, events.NewPublisher(js, "callboard/simulate"), streams.Err)
 		if err != nil {
 			return fmt.Errorf("%w\nEvents published before: %d", err, done.Events)
 		}
+
 		return c.print(streams.Out, done, fmt.Sprintf("Published %d events of %d calls in %s.",
 			done.Events, done.Calls, time.Since(started).Round(time.Millisecond)))
 	})

@@ -39,6 +39,7 @@ func (c *rebuildCommand) Run(ctx context.Context, streams run.Streams) error {
 	case c.Abandon && (c.DryRun || c.Keep):
 		return &run.UsageError{Detail: "--abandon can't be combined with --keep or --dry-run"}
 	}
+
 	s := session{servers: c.projectionServers, options: c.buildOptions, errs: streams.Err}
 	switch {
 	case c.Abandon:
@@ -46,6 +47,7 @@ func (c *rebuildCommand) Run(ctx context.Context, streams run.Streams) error {
 	case c.DryRun:
 		return c.dryRun(ctx, streams, s)
 	}
+
 	return c.rebuild(ctx, streams, s)
 }
 
@@ -62,6 +64,7 @@ func (c *rebuildCommand) dryRun(ctx context.Context, streams run.Streams, s sess
 	if err != nil {
 		return err
 	}
+
 	line := "Nothing was written. Run 'callboard rebuild' to make these changes."
 	if unchanged(found) {
 		line = fmt.Sprintf("Nothing would change: %d rows compared.", found.Rows)
@@ -77,6 +80,7 @@ func unchanged(c rebuild.Comparison) bool { return len(c.Changes)+len(c.MissingC
 func (s session) dropGenerations(ctx context.Context, o output, out io.Writer, state rebuild.State, none string) error {
 	s.changes = true
 	dropped := []int64{} // the newest first
+
 	err := withDatabase(ctx, s.servers.Postgres, func(pool *pgxpool.Pool) error {
 		generations, err := rebuild.Drop(ctx, rebuild.Config{Database: pool}, state)
 		dropped = append(dropped, generations...)
@@ -85,10 +89,12 @@ func (s session) dropGenerations(ctx context.Context, o output, out io.Writer, s
 	if err != nil {
 		return err
 	}
+
 	lines := []string{none}
 	if len(dropped) > 0 {
 		lines = []string{fmt.Sprintf("Dropped generations: %s.", strings.Trim(fmt.Sprint(dropped), "[]"))}
 	}
+
 	return o.print(out, map[string][]int64{"dropped": dropped}, lines...)
 }
 
@@ -113,6 +119,7 @@ func (c *rebuildCommand) rebuild(ctx context.Context, streams run.Streams, s ses
 		if errors.Is(err, errInterrupted) {
 			err = errInterrupted // without the note about the earlier rows
 		}
+
 		last := append([]string{"The next rebuild drops them"}, withoutNoticesLines(done.WithoutNotices)...)
 		return fmt.Errorf("generation %d is live, but older ones were not dropped: %w\n%s",
 			done.Generation, err, strings.Join(last, "\n"))
@@ -120,6 +127,7 @@ func (c *rebuildCommand) rebuild(ctx context.Context, streams run.Streams, s ses
 	if err != nil {
 		return err
 	}
+
 	done.MessagesPerSecond = float64(done.Messages) / done.Seconds
 	return c.print(streams.Out, done, done.lines()...)
 }
@@ -180,6 +188,7 @@ func (c *rollbackCommand) Run(ctx context.Context, streams run.Streams) error {
 		return s.dropGenerations(ctx, c.output, streams.Out, rebuild.Previous, "There is no previous generation.")
 	}
 
+	// An interruption can come after the switch: its error says which generation is live.
 	done, err := runSession(ctx, s, rebuild.Rollback)
 	if errors.Is(err, errInterrupted) && done.Generation != 0 {
 		return fmt.Errorf("generation %d is live: %w", done.Generation, errInterrupted)

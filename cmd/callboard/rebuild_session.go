@@ -41,10 +41,12 @@ func runSession[T any](
 ) (done T, err error) {
 	run.LimitMemory(buildMemory)
 	servers := s.servers
+
 	err = withServers(ctx, servers.NATS, servers.Postgres, func(js jetstream.JetStream, pool *pgxpool.Pool) (err error) {
 		display := newProgress(s.errs)
 		defer display.Close()
 		showStep(display, rebuild.Progress{Step: rebuild.StepPlan})
+
 		done, err = work(ctx, rebuild.Config{
 			JetStream: js, Stream: servers.Stream.Name, Database: pool,
 			Workers: s.options.Workers, MaxLiveLag: s.options.MaxLiveLag,
@@ -52,10 +54,12 @@ func runSession[T any](
 		})
 		return s.withAdvice(err)
 	})
+	// An interruption before the switch changes nothing that readers see.
 	if err != nil && ctx.Err() != nil && !outlastsInterruption(err) {
 		err = fmt.Errorf("%w\nReaders still serve the earlier rows. "+
 			"An interrupted rebuild goes on with the next one", errInterrupted)
 	}
+
 	return done, err
 }
 
@@ -64,22 +68,27 @@ func (s session) withAdvice(err error) error {
 	switch {
 	case s.changes && schema.HasCode(err, pgerrcode.InsufficientPrivilege):
 		return withOwnerAdvice(err)
+
 	case errors.Is(err, rebuild.ErrBusy):
 		return fmt.Errorf("%w\nWait until it has finished. 'callboard status' shows a generation that is being built", err)
+
 	case errors.Is(err, rebuild.ErrDiskFull):
 		return fmt.Errorf("%w\nThe live generation is unchanged. "+
 			"A rebuild needs disk space for a second projection with its indexes: free some and run it again", err)
 	case errors.Is(err, rebuild.ErrNotDropped):
 		return fmt.Errorf("%w\nRun 'callboard rebuild --abandon' to drop the unfinished generation, "+
 			"because the live one needs the disk space", err)
+
 	case errors.Is(err, rebuild.ErrUnconfirmed):
 		return fmt.Errorf("%w\nRun 'callboard status' to see which generation is live, "+
 			"before you run the command again. A repair can be repeated", err)
+
 	case errors.Is(err, rebuild.ErrUnreadable):
 		return fmt.Errorf("%w\nNothing was changed, because the changes of this message would be lost. "+
 			"Make it readable again, for example by restoring "+
 			"the object of a transcript, or run 'callboard rebuild', which makes it a dead letter", err)
 	}
+
 	return err
 }
 

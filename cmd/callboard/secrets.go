@@ -68,6 +68,8 @@ func (c *secretsCreateCommand) files() (files []secretFile) {
 		}
 		add("postgres-"+role+"-url", text(func(sources []string) string { return postgresURL(c.Postgres, role, sources[0]) }), passwordFile(role))
 	}
+
+	// Only an installation with replicas has these files.
 	if len(c.replicas()) > 0 {
 		add(passwordFile("standby"), randomPassword)
 		add("postgres-reader-replica-url", text(func(sources []string) string { return c.readerReplicaURL(sources[0]) }),
@@ -76,17 +78,21 @@ func (c *secretsCreateCommand) files() (files []secretFile) {
 			passwordFile("webhooks"))
 	}
 
-	// The users of NATS.
+	// Each user of NATS has a URL. The server gets hashes of the passwords in all of them.
 	users := []string{"owner", "publisher", "topology", "projector", "reader", "operator", "webhooks", "keys"}
 	var urls []string
 	for _, user := range users {
 		urls = append(urls, "nats-"+user+"-url")
 		add("nats-"+user+"-url", text(func([]string) string { return c.natsURL(user, rand.Text()) }))
 	}
+
 	add(natsPasswordsFile, func(sources []string) (string, error) { return natsPasswords(users, sources) }, urls...)
+
+	// Several servers need routes to each other.
 	if len(c.natsServers()) > 1 {
 		add("nats-cluster.conf", text(func([]string) string { return c.natsCluster(rand.Text()) }))
 	}
+
 	return files
 }
 
@@ -96,23 +102,27 @@ func (c *secretsCreateCommand) create() (secretsResult, error) {
 	if err := c.check(); err != nil {
 		return secretsResult{}, err
 	}
+
 	// Other users, such as PostgreSQL's, reach their file by its name.
 	f := secretsFolder{c, secretsResult{Folder: c.Dir, Created: []string{}, Kept: []string{}}}
 	if err := os.MkdirAll(c.Dir, 0o711); err != nil {
 		return f.result, err
 	}
 
+	// A missing source is an error before the command creates its first file.
 	files := c.files()
 	for _, wanted := range files {
 		if err := f.checkSources(wanted); err != nil {
 			return f.result, err
 		}
 	}
+
 	for _, wanted := range files {
 		if err := f.ensure(wanted); err != nil {
 			return f.result, fmt.Errorf("%s: %w", wanted.name, err)
 		}
 	}
+
 	return f.result, nil
 }
 
@@ -121,15 +131,18 @@ func (c *secretsCreateCommand) check() error {
 	if strings.Contains(c.Postgres+c.Replicas+c.NATS, "@") {
 		return errors.New("an address has a user: name host and port only")
 	}
+
 	if _, err := setting.NewPostgresURL(postgresURL(c.Postgres, "owner", "password")); err != nil {
 		return fmt.Errorf("address of PostgreSQL %q: write host:port/database", c.Postgres)
 	}
+
 	for _, replica := range c.replicas() {
 		_, err := setting.NewPostgresURL(postgresURL(replica+"/callboard", "webhooks", "password"))
 		if err != nil || replica == "" || strings.ContainsAny(replica, "/?# ") {
 			return fmt.Errorf("address of a replica %q: write host:port, and separate several by commas", replica)
 		}
 	}
+
 	if _, err := setting.NewNATSURL(c.natsURL("reader", "password")); err != nil {
 		return fmt.Errorf("address of NATS %q: write host:port, and separate several by commas", c.NATS)
 	}
@@ -141,6 +154,7 @@ func (c *secretsCreateCommand) check() error {
 			return fmt.Errorf("group of %s: there is no such secret", name)
 		}
 	}
+
 	return nil
 }
 
@@ -202,6 +216,7 @@ func (c *secretsCreateCommand) addressAt(hosts, attributes string) string {
 	parameters := slices.DeleteFunc(append(strings.Split(query, "&"), attributes), func(p string) bool {
 		return p == "" || p != attributes && strings.HasPrefix(p, "target_session_attrs=")
 	})
+
 	address := hosts + "/" + database
 	if len(parameters) > 0 {
 		address += "?" + strings.Join(parameters, "&")
@@ -239,6 +254,8 @@ func natsPasswords(users, urls []string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("nats-%s-url is not a URL with a password", user)
 		}
+
+		// A file that the operator wrote may hold a URL without a password.
 		password, _ := u.User.Password()
 		if password == "" {
 			return "", fmt.Errorf("nats-%s-url is not a URL with a password", user)

@@ -45,6 +45,8 @@ func (f *secretsFolder) ensure(wanted secretFile) error {
 		f.result.Kept = append(f.result.Kept, wanted.name)
 		return nil
 	}
+
+	// The sources come from the folder, because an earlier run may have created them.
 	sources := make([]string, len(wanted.sources))
 	for i, source := range wanted.sources {
 		var err error
@@ -52,6 +54,7 @@ func (f *secretsFolder) ensure(wanted secretFile) error {
 			return err
 		}
 	}
+
 	content, err := wanted.generate(sources)
 	if err != nil {
 		return err
@@ -66,6 +69,7 @@ func (f *secretsFolder) ensure(wanted secretFile) error {
 	default:
 		f.result.Created = append(f.result.Created, wanted.name)
 	}
+
 	return nil
 }
 
@@ -90,12 +94,14 @@ func (f *secretsFolder) create(wanted secretFile, content string) (err error) {
 		group = own
 	}
 
+	// The file is complete and on the disk before it gets its name.
 	_, err = temporary.WriteString(content)
 	err = errors.Join(err, temporary.Chmod(mode))
 	err = errors.Join(err, temporary.Chown(owner, group))
 	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
 		return err
 	}
+
 	return os.Link(temporary.Name(), filepath.Join(f.Dir, wanted.name)) // unlike a rename, it replaces no file
 }
 

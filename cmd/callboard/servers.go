@@ -31,11 +31,14 @@ func withDatabase(ctx context.Context, s setting.Postgres, work func(*pgxpool.Po
 		return err
 	}
 	defer pool.Close()
+
+	// Only the first connection has a limit of time. The work may take as long as it needs.
 	pingCtx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	if err := pool.Ping(pingCtx); err != nil {
 		return interrupted(ctx, connectError(err))
 	}
+
 	return withDatabaseAdvice(interrupted(ctx, work(pool)), "CALLBOARD_POSTGRES_URL must name a user with the "+
 		"rights of callboard_operator")
 }

@@ -40,6 +40,7 @@ func (c *statusCommand) Run(ctx context.Context, streams run.Streams) error {
 		if c.Watch {
 			return c.watch(ctx, streams.Out, source)
 		}
+
 		report, err := source.Read(ctx)
 		if err != nil {
 			return err
@@ -47,6 +48,8 @@ func (c *statusCommand) Run(ctx context.Context, streams run.Streams) error {
 		if err := c.write(streams.Out, report); err != nil {
 			return err
 		}
+
+		// A program that runs the command must notice that the report is incomplete.
 		if report.StreamProblem != "" {
 			return errors.New("the report lacks what the stream knows: see its problem")
 		}
@@ -58,6 +61,7 @@ func (c *statusCommand) watch(ctx context.Context, w io.Writer, source status.So
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	var before *status.Report
+
 	for {
 		report, err := source.Read(ctx)
 		if ctx.Err() != nil {
@@ -72,12 +76,14 @@ func (c *statusCommand) watch(ctx context.Context, w io.Writer, source status.So
 			report.SetRate(*before)
 		}
 		before = &report
+
 		if run.IsTerminal(w) && !c.JSON {
 			fmt.Fprint(w, "\x1b[H\x1b[2J") // home, clear
 		}
 		if err := c.write(w, report); err != nil {
 			return err
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil
@@ -138,6 +144,7 @@ func summaryLine(r status.Report) string {
 	if r.DeadLettersRetrying > 0 {
 		line += fmt.Sprintf(" (%d waiting for a retry)", r.DeadLettersRetrying)
 	}
+
 	line += "; live generation: " + numberOr(r.Generation, "none")
 	if r.Rate != nil {
 		line += fmt.Sprintf("; %.0f events/s", *r.Rate)

@@ -115,6 +115,8 @@ func (c *streamCreateCommand) createEvents(ctx context.Context, js jetstream.Jet
 	if err := ensureStreams(ctx, js, created, events.StreamConfig(name, c.Partitions, c.Replicas)); err != nil {
 		return err
 	}
+
+	// The stream may have existed before, with other partitions or replicas.
 	running, err := openStream(ctx, js, name)
 	if err == nil {
 		err = c.matches(running.CachedInfo().Config)
@@ -122,6 +124,7 @@ func (c *streamCreateCommand) createEvents(ctx context.Context, js jetstream.Jet
 	if err != nil {
 		return err
 	}
+
 	identified, err := events.AddStreamID(ctx, js, name)
 	created.Identity = created.Identity || identified
 	return err
@@ -132,15 +135,18 @@ func (c *streamCreateCommand) matches(running jetstream.StreamConfig) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w\nChoose another name with --stream", err)
+
 	case partitions != c.Partitions:
 		return fmt.Errorf("stream %s exists with %d partitions, not %d, and the number can't be changed\n"+
 			"Run the command with --partitions %d, or choose another name with "+
 			"--stream", running.Name, partitions, c.Partitions, partitions)
+
 	case running.Replicas != c.Replicas:
 		return fmt.Errorf("stream %s exists with %d replicas, not %d\n"+
 			"Run the command with --replicas %d, or run 'nats stream edit %s --replicas %d'",
 			running.Name, running.Replicas, c.Replicas, running.Replicas, running.Name, c.Replicas)
 	}
+
 	return nil
 }
 
@@ -174,10 +180,12 @@ func (c *streamCheckCommand) Run(ctx context.Context, streams run.Streams) error
 		if err != nil {
 			return err
 		}
+
 		lines := found.Unsafe
 		if len(lines) == 0 {
 			lines = []string{"Stream " + found.Stream + " is safe."}
 		}
+
 		err = c.print(streams.Out, found, lines...)
 		if err == nil && len(found.Unsafe) > 0 {
 			err = run.ErrFailed
@@ -226,15 +234,18 @@ func supportStreams() []supportStream {
 			name: bucketStream, title: "bucket " + events.TranscriptBucket, missing: "large transcripts can't be published",
 			faults: bucketFaults,
 		},
+
 		{
 			name: events.KeyStream, title: "stream " + events.KeyStream,
 			missing:       "revoked keys can work again after a failover of PostgreSQL",
 			fewerReplicas: "'callboard keys revoke' fails after it has revoked the key", faults: events.CheckKeyStream,
 		},
+
 		{
 			name: events.AuditStream, title: "stream " + events.AuditStream, missing: "readers will soon refuse all requests",
 			faults: events.CheckAuditStream,
 		},
+
 		{name: limit.StreamName, fewerReplicas: "readers refuse reports", faults: limitFaults},
 	}
 }
@@ -277,12 +288,16 @@ func (s supportStream) check(
 	case err != nil:
 		return nil, err
 	}
+
 	running := stream.CachedInfo().Config
 	unsafe := s.faults(running)
+
+	// The stream of events survives the loss of a server that this stream does not survive.
 	if s.fewerReplicas != "" && running.Replicas < main.Replicas {
 		unsafe = append(unsafe, fmt.Sprintf("stream %[1]s has %[2]d replicas, %[3]s has %[4]d: without its server, %[5]s. "+
 			"Run 'nats stream edit %[1]s --replicas %[4]d'.",
 			s.name, running.Replicas, main.Name, main.Replicas, s.fewerReplicas))
 	}
+
 	return unsafe, nil
 }

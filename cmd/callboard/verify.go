@@ -29,6 +29,7 @@ func (c *verifyCommand) Run(ctx context.Context, streams run.Streams) error {
 	if c.System != nil {
 		system = uuid.NullUUID{UUID: c.System.id, Valid: true}
 	}
+
 	s := session{servers: c.projectionServers, options: c.buildOptions, errs: streams.Err}
 	found, err := runSession(ctx, s, func(ctx context.Context, config rebuild.Config) (rebuild.Comparison, error) {
 		return rebuild.Verify(ctx, config, system)
@@ -43,6 +44,7 @@ func (c *verifyCommand) Run(ctx context.Context, streams run.Streams) error {
 			return err
 		}
 	}
+
 	switch {
 	case found.OtherDefinition:
 		return errOtherRelease
@@ -51,6 +53,7 @@ func (c *verifyCommand) Run(ctx context.Context, streams run.Streams) error {
 	case found.Differs():
 		return run.ErrFailed
 	}
+
 	return nil
 }
 

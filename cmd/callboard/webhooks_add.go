@@ -61,11 +61,13 @@ func (c *webhooksAddCommand) add(
 	if err := r.Register(ctx, candidate); err != nil {
 		return err
 	}
+
 	origin, err := findOrigin(ctx, js, c.Stream.Name)
 	if err == nil {
 		err = r.Activate(ctx, candidate.ID(), origin)
 	}
 	if err != nil {
+		// The cleanup goes on after an interruption, within its own limit of time.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
 		defer cancel()
 		removeErr := r.Remove(ctx, candidate.ID())
@@ -99,10 +101,12 @@ func (c *webhooksAddCommand) candidate() (registry.Candidate, error) {
 	if err != nil {
 		return registry.Candidate{}, err
 	}
+
 	vault, err := webhook.NewVault(c.Key.Keys...)
 	if err != nil {
 		return registry.Candidate{}, err
 	}
+
 	kind, id := c.grant()
 	return registry.NewCandidate(c.Name, url, registry.Target{Kind: registry.TargetKind(kind), ID: id}, c.Kinds,
 		c.Concurrency, vault)
@@ -181,6 +185,7 @@ func (c *webhooksSetCommand) changes() (changes registry.Changes, err error) {
 	if c.URL == nil && c.Kinds == nil && c.Concurrency == nil && c.Name == nil {
 		return changes, &run.UsageError{Detail: "nothing to change: use --url, --kinds, --concurrency or --name"}
 	}
+
 	changes.Name, changes.Concurrency, changes.Kinds = c.Name, c.Concurrency, c.Kinds
 	if c.URL != nil {
 		url, err := checkURL(c.Targets, *c.URL)
@@ -189,6 +194,7 @@ func (c *webhooksSetCommand) changes() (changes registry.Changes, err error) {
 		}
 		changes.URL = &url
 	}
+
 	return changes, nil
 }
 
@@ -204,6 +210,7 @@ func (c *webhooksTestCommand) Run(ctx context.Context, streams run.Streams) erro
 	// A test that is not answered 2xx is printed, and fails the command.
 	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
 		defer sayWaiting(streams.Err).Stop()
+
 		trial, err := r.Try(ctx, c.ID, webhook.Kind(c.Kind))
 		if err != nil {
 			return err
@@ -211,6 +218,7 @@ func (c *webhooksTestCommand) Run(ctx context.Context, streams run.Streams) erro
 		if err := c.print(streams.Out, trial, trialText(trial)); err != nil {
 			return err
 		}
+
 		if !trial.OK() {
 			return run.ErrFailed
 		}
@@ -226,11 +234,13 @@ func trialText(t registry.Trial) string {
 	if t.MS != nil {
 		text += fmt.Sprintf(" after %d ms", *t.MS)
 	}
+
 	if t.Error != nil {
 		text += ": " + printable(*t.Error)
 	}
 	if t.Answer != nil && *t.Answer != "" {
 		text += "\n" + printable(*t.Answer)
 	}
+
 	return text
 }

@@ -66,6 +66,8 @@ func (c *webhooksResumeCommand) Run(ctx context.Context, streams run.Streams) er
 			}
 			skipped = &count
 		}
+
+		// The endpoint sends nothing until here, so it never sends the skipped deliveries.
 		if err := r.Resume(ctx, c.ID, skipped); err != nil {
 			return err
 		}
@@ -81,6 +83,7 @@ func (c *webhooksRemoveCommand) Run(ctx context.Context, streams run.Streams) er
 		if err := r.Remove(ctx, c.ID); err != nil {
 			return err
 		}
+
 		skipped, err := c.skip(ctx, r, streams.Err)
 		if err != nil {
 			return err
@@ -93,6 +96,7 @@ func (c *webhooksRemoveCommand) Run(ctx context.Context, streams run.Streams) er
 func (c *endpointChange) skip(ctx context.Context, r *registry.Registry, errs io.Writer) (skipped int64, err error) {
 	display := newProgress(errs)
 	defer display.Close()
+
 	for more := true; more && err == nil; {
 		var count int64
 		count, more, err = r.Skip(ctx, c.ID)
@@ -156,11 +160,13 @@ func (c *webhooksDeliveriesCommand) Run(ctx context.Context, streams run.Streams
 		Endpoint: c.ID, State: registry.DeliveryState(c.State), Since: c.Since, Kind: webhook.Kind(c.Kind),
 		CallSid: c.CallSid, Limit: c.Limit,
 	}
+
 	return withEndpoints(ctx, c.Postgres, operatorName{}, func(r *registry.Registry) error {
 		deliveries, more, err := r.Deliveries(ctx, query)
 		if err != nil {
 			return err
 		}
+
 		if more {
 			fmt.Fprintf(streams.Err, "Only the newest %d are listed. Use --limit to list more.\n", c.Limit)
 		}

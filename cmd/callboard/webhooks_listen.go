@@ -50,6 +50,7 @@ func (c *webhooksListenCommand) Run(ctx context.Context, streams run.Streams) er
 		defer func() { _ = os.RemoveAll(dir) }()
 		file = filepath.Join(dir, "listen.pem")
 	}
+
 	certificate, err := run.LoadCertificate(file, host, time.Now())
 	if err != nil {
 		return err
@@ -59,16 +60,19 @@ func (c *webhooksListenCommand) Run(ctx context.Context, streams run.Streams) er
 	if err != nil {
 		return err
 	}
+
+	// A client that reads this line can connect at once.
 	started := listening{URL: "https://" + listener.Addr().String() + "/", CA: file}
 	if err := c.print(streams.Out, started, started.lines()...); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 
-	// Until the end of ctx.
+	// The receiver answers until ctx ends.
 	server := &http.Server{
 		Handler: &hookReceiver{output: c.output, out: streams.Out, secrets: c.Secrets}, ReadTimeout: hookTimeout,
 		WriteTimeout: hookTimeout, MaxHeaderBytes: maxHookBytes,
 	}
+
 	return run.Serve(ctx, tls.NewListener(listener, &tls.Config{
 		Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12,
 	}), server, zerolog.Nop())
@@ -117,16 +121,18 @@ func (h *hookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case err != nil:
 		return
+
 	case r.Method != http.MethodPost:
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
 
-	// What is not signed with one of the secrets is refused, and printed all the same.
 	got := received{At: time.Now().UTC(), ID: r.Header.Get(webhook.HeaderID)}
 	if json.Valid(body) {
 		got.Event = body
 	}
+
+	// A request that none of the secrets has signed is refused, and printed all the same.
 	status := http.StatusNoContent
 	if len(h.secrets) > 0 {
 		if _, err := webhook.Verify(h.secrets, r.Header, body, got.At); err != nil {
@@ -137,6 +143,8 @@ func (h *hookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	w.WriteHeader(status)
+
+	// Requests come at the same time. The lock keeps their lines apart.
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_ = h.print(h.out, got, got.line())

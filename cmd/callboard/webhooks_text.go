@@ -39,6 +39,8 @@ func deliveriesLines(deliveries []registry.Delivery) []string {
 		CallSid string            `json:"callSid"`
 		Last    *registry.Attempt `json:"lastAttempt"`
 	}
+
+	// The table has the last attempt in place of all attempts.
 	rows := make([]row, len(deliveries))
 	for i, d := range deliveries {
 		rows[i] = row{Delivery: d, CallSid: d.Identifiers.CallSid}
@@ -46,6 +48,7 @@ func deliveriesLines(deliveries []registry.Delivery) []string {
 			rows[i].Last = &d.Attempts[n-1]
 		}
 	}
+
 	return list(rows, "No deliveries.",
 		"delivery", "createdAt", "kind", "callSid", "event", "state", "cause", "lastAttempt", "nextAt")
 }

@@ -106,11 +106,13 @@ func (c Admin) ready(metric *prometheus.GaugeVec) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 		defer cancel()
+
 		if err := c.Ready(ctx); err != nil {
 			metric.WithLabelValues().Set(0)
 			respond(w, http.StatusServiceUnavailable, err.Error())
 			return
 		}
+
 		metric.WithLabelValues().Set(1)
 		respond(w, http.StatusOK, "ok")
 	}

@@ -44,6 +44,7 @@ func ReadBuild() Build {
 	if !ok {
 		return Build{Version: "unknown"}
 	}
+
 	build := Build{Version: info.Main.Version, Go: info.GoVersion}
 	for _, s := range info.Settings {
 		switch s.Key {
@@ -55,6 +56,7 @@ func ReadBuild() Build {
 			build.Modified = s.Value == "true"
 		}
 	}
+
 	return build
 }
 

@@ -57,6 +57,8 @@ func Serve(ctx context.Context, listener net.Listener, server *http.Server, log 
 	if err != nil {
 		err = errors.Join(fmt.Errorf("requests aborted: %w", err), server.Close())
 	}
+
+	// The goroutine has ended when this function returns.
 	<-ended
 	return err
 }
@@ -79,6 +81,7 @@ func LimitConnections(
 	listener net.Listener, server *http.Server, connections int,
 ) (limited net.Listener, open *atomic.Int64) {
 	open = new(atomic.Int64)
+
 	server.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
@@ -88,6 +91,7 @@ func LimitConnections(
 		case http.StateActive, http.StateIdle:
 		}
 	}
+
 	return netutil.LimitListener(smallBuffers{listener}, connections), open
 }
 

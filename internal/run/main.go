@@ -100,6 +100,7 @@ func Run(
 	case !errors.Is(err, ErrFailed):
 		fmt.Fprintln(streams.Err, "error:", err)
 	}
+
 	return exitFailure
 }
 

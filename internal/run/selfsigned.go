@@ -26,12 +26,14 @@ func LoadCertificate(file, host string, now time.Time) (tls.Certificate, error) 
 	if err == nil && now.Before(certificate.Leaf.NotAfter.AddDate(0, 0, -1)) {
 		return certificate, nil
 	}
+
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		certificate, err = createCertificate(file, host, now)
 	}
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("certificate %s: %w", file, err)
 	}
+
 	return certificate, nil
 }
 
@@ -41,10 +43,12 @@ func createCertificate(file, host string, now time.Time) (tls.Certificate, error
 	if err != nil {
 		return certificate, err
 	}
+
 	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
 	if err != nil {
 		return certificate, err
 	}
+
 	content := append(
 		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}),
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...)
@@ -61,6 +65,7 @@ func signCertificate(host string, now time.Time) (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, err
 	}
+
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "callboard"},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(0, 0, certificateDays),
@@ -75,6 +80,8 @@ func signCertificate(host string, now time.Time) (tls.Certificate, error) {
 	} else if host != "" {
 		template.DNSNames = append(template.DNSNames, host)
 	}
+
+	// The certificate is its own authority, so a client needs only this file.
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	return tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: key}, err
 }

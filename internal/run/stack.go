@@ -36,9 +36,11 @@ func (s *Stack) Go(ctx context.Context, name string, run func(context.Context) e
 	actorCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	a := actor{stop: stop, done: make(chan struct{})}
 	s.actors = append(s.actors, a)
+
 	s.group.Go(func() error {
 		defer close(a.done)
 		err := run(actorCtx)
+		// Only an error stops the other actors, so the early end of an actor becomes an error.
 		if err == nil && actorCtx.Err() == nil {
 			err = errStopped
 		}

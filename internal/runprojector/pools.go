@@ -54,6 +54,7 @@ func (c Config) openPools(ctx context.Context, registry prometheus.Registerer) (
 			return nil, err
 		}
 	}
+
 	return p, nil
 }
 

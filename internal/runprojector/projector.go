@@ -39,15 +39,19 @@ func (p *Partitions) UnmarshalText(text []byte) error {
 		if !ranged {
 			high = low
 		}
+
 		first, err1 := strconv.ParseUint(low, 10, partitionBits)
 		last, err2 := strconv.ParseUint(high, 10, partitionBits)
 		if err1 != nil || err2 != nil || last < first {
 			return errors.New("is not a list of partitions: write for example 0-7,12")
 		}
+
 		for number := first; number <= last; number++ {
 			*p = append(*p, int(number))
 		}
 	}
+
+	// The text may repeat numbers, and name them in any order.
 	slices.Sort(*p)
 	*p = slices.Compact(*p)
 	return nil
@@ -91,11 +95,13 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer nats.Close()
+
 	traces, err := tracing.New(ctx, "callboard-projector", c.Log)
 	if err != nil {
 		return err
 	}
 	defer traces.Close()
+
 	registry := run.NewRegistry()
 	connection.CheckTLS(c.Log, c.Postgres)
 	pools, err := c.openPools(ctx, registry)
@@ -109,13 +115,16 @@ func Run(ctx context.Context, c Config) error {
 		JetStream: nats.JetStream, Stream: c.Stream, Database: pools.batches, Control: pools.control,
 		Partitions: c.Partitions, Log: c.Log, Metrics: registry, Tracer: traces.Tracer(),
 	})
+
 	auditWriter := audit.New(audit.Config{
 		JetStream: nats.JetStream, Database: pools.audit, Retention: c.AuditDays, Log: c.Log, Metrics: registry,
 	})
+
 	page := console.New(console.Config{Source: status.Source{
 		JetStream: nats.JetStream, Stream: c.Stream, Pool: pools.console, Definition: schema.Definition(),
 	}})
 
+	// The stack stops its actors in the reverse order, so NATS ends last.
 	stack, ctx := run.NewStack(ctx)
 	stack.Go(ctx, "nats", nats.Run)
 	stack.Go(ctx, "projector", p.Run)
@@ -126,6 +135,7 @@ func Run(ctx context.Context, c Config) error {
 			Ready: readiness(ctx, p, nats), Metrics: registry, Pages: page.Pages(), Log: c.Log,
 		})
 	})
+
 	return stack.Wait(ctx)
 }
 

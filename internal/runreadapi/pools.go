@@ -37,6 +37,7 @@ func openPools(ctx context.Context, c Config, metrics prometheus.Registerer) (*p
 		URL: c.Postgres, Program: "reader", ReadWrite: true, Settings: connection.ReaderSettings(), Log: c.Log,
 		AfterConnect: schema.PlanEachTime, Metrics: metrics,
 	}
+
 	read := primary
 	if p.replica {
 		read.URL, read.ReadWrite = c.Replica, false
@@ -45,6 +46,8 @@ func openPools(ctx context.Context, c Config, metrics prometheus.Registerer) (*p
 	// A statement on the projection can take long. Its cancellation must not cost the connection.
 	projection := read
 	projection.CancelStatements = true
+
+	// The error names every pool that can't be opened.
 	var err error
 	open := func(name string, size int, config connection.PostgresConfig) *pgxpool.Pool {
 		config.Pool, config.Connections = name, size
@@ -68,6 +71,7 @@ func openPools(ctx context.Context, c Config, metrics prometheus.Registerer) (*p
 		p.close()
 		return nil, err
 	}
+
 	return p, nil
 }
 

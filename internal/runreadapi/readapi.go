@@ -91,11 +91,13 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer nats.Close()
 	defer budgets.Close()
+
 	traces, err := tracing.New(ctx, "callboard-readapi", c.Log)
 	if err != nil {
 		return err
 	}
 	defer traces.Close()
+
 	registry := run.NewRegistry()
 	pools, err := openPools(ctx, c, registry)
 	if err != nil {
@@ -111,6 +113,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("limiter: %w", err)
 	}
+
 	auditQueue := auditqueue.NewQueue(auditqueue.Config{JetStream: nats.JetStream, Log: c.Log, Metrics: registry})
 	handler, err := readapi.New(readapi.Config{
 		Primary: pools.access, Projection: pools.projection, Peppers: c.Peppers, Limiter: limiter, AuditQueue: auditQueue,
@@ -122,6 +125,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("reader: %w", err)
 	}
+
 	monitor, err := readapi.NewFreshnessMonitor(pools.primary(), pools.projection, c.Log, registry)
 	if err != nil {
 		return fmt.Errorf("freshness: %w", err)
@@ -139,6 +143,7 @@ func Run(ctx context.Context, c Config) error {
 	// Actors are stopped in the reverse order: the drain first, so that the public listener goes on until it is over.
 	stack, running := run.NewStack(ctx)
 	server.Handler = run.CloseConnections(running, traces.Handler(handler))
+
 	stack.Go(running, "nats", nats.Run)
 	stack.Go(running, "nats of the budgets", budgets.Run)
 	stack.Go(running, "admin", func(actorCtx context.Context) error {
@@ -146,12 +151,14 @@ func Run(ctx context.Context, c Config) error {
 			Ready: readiness(running, auditQueue, pools.readiness...), Metrics: registry, Log: c.Log,
 		})
 	})
+
 	stack.Go(running, "freshness", monitor.Run)
 	stack.Go(running, "limiter", limiter.Run)
 	stack.Go(running, "audit queue", auditQueue.Run)
 	stack.Go(running, "public", func(actorCtx context.Context) error {
 		return run.Serve(actorCtx, public, server, c.Log)
 	})
+
 	stack.Go(running, "drain", run.Drain(ctx, c.Drain))
 	return stack.Wait(running)
 }
@@ -161,6 +168,7 @@ func connectNATS(c connection.NATSConfig) (nats, budgets *connection.NATS, err e
 	if nats, err = connection.NewNATS(c); err != nil {
 		return nil, nil, err
 	}
+
 	c.Name, c.Interactive = c.Name+" budgets", true
 	if budgets, err = connection.NewNATS(c); err != nil {
 		nats.Close()
@@ -198,11 +206,13 @@ func readiness(
 		case auditQueue.Full():
 			return errors.New("the audit's queue is full: NATS takes no entries")
 		}
+
 		for _, pool := range pools {
 			if err := pool.Ping(ctx); err != nil {
 				return fmt.Errorf("PostgreSQL: %w", err)
 			}
 		}
+
 		return nil
 	}
 }

@@ -67,6 +67,7 @@ const connections = 8
 //	pool ──┘
 func Run(ctx context.Context, c Config) error {
 	defer func() { _ = c.Admin.Close() }() // where no actor has served it
+
 	vault, err := webhook.NewVault(c.Keys...)
 	if err != nil {
 		return err
@@ -82,6 +83,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer nats.Close()
+
 	registry := run.NewRegistry()
 	connection.CheckTLS(c.Log, append([]setting.URL{c.Postgres}, c.ReadURLs...)...)
 	pool, err := connection.NewPool(ctx, connection.PostgresConfig{
@@ -92,6 +94,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer pool.Close()
+
 	sender := sender.New(sender.Config{
 		Database: pool, NATS: nats.JetStream.Conn(), Gate: c.gate(), Vault: vault, InFlight: c.InFlight,
 		Schedule: sender.Schedule{Retries: c.Retries, GiveUp: c.GiveUp},
@@ -102,6 +105,7 @@ func Run(ctx context.Context, c Config) error {
 		Timeout: c.Timeout, Days: c.Retention.Days, Poll: 250 * time.Millisecond, Log: c.Log, Metrics: registry,
 	})
 
+	// The stack stops its actors in the reverse order, so NATS ends last.
 	stack, ctx := run.NewStack(ctx)
 	stack.Go(ctx, "nats", nats.Run)
 	stack.Go(ctx, "sender", sender.Run)
@@ -109,6 +113,7 @@ func Run(ctx context.Context, c Config) error {
 		return run.ServeAdmin(actorCtx, c.Admin,
 			run.Admin{Ready: readiness(ctx, sender, nats), Metrics: registry, Log: c.Log})
 	})
+
 	return stack.Wait(ctx)
 }
 
@@ -130,10 +135,12 @@ func readRoots(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil //nolint:nilnil // as crypto/tls has it
 	}
+
 	roots, err := x509.SystemCertPool()
 	if err != nil {
 		return nil, fmt.Errorf("certificates of the system: %w", err)
 	}
+
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("CALLBOARD_WEBHOOK_CA_FILE: %w", err)
@@ -141,6 +148,7 @@ func readRoots(file string) (*x509.CertPool, error) {
 	if !roots.AppendCertsFromPEM(content) {
 		return nil, fmt.Errorf("CALLBOARD_WEBHOOK_CA_FILE: %s has no certificate in PEM", file)
 	}
+
 	return roots, nil
 }
 
@@ -174,8 +182,10 @@ func (c Config) readers() ([]*pgx.ConnConfig, error) {
 			// Not wrapped, because the parser's error quotes the URL.
 			return nil, fmt.Errorf("PostgreSQL at %s: the URL can't be parsed", now)
 		}
+
 		maps.Copy(list[i].RuntimeParams, schema.SessionSettings())
 		list[i].RuntimeParams["application_name"] = "webhooks-gate"
 	}
+
 	return list, nil
 }

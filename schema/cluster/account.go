@@ -22,9 +22,11 @@ func serverAccount() (account, error) {
 	if uid < 0 {
 		return account{}, errors.New("a private PostgreSQL server runs on Linux, macOS and BSD only: use an existing server")
 	}
+
 	if uid != 0 {
 		return account{name: "user " + strconv.Itoa(uid), uid: uid, gid: os.Getegid()}, nil
 	}
+
 	for _, name := range []string{"postgres", "nobody"} {
 		if u, err := user.Lookup(name); err == nil {
 			uid, _ := strconv.Atoi(u.Uid) // they are numbers wherever PostgreSQL runs
@@ -32,6 +34,7 @@ func serverAccount() (account, error) {
 			return account{name: "user " + name, uid: uid, gid: gid, switched: true}, nil
 		}
 	}
+
 	return account{}, errors.New("PostgreSQL does not run as root, and this machine has neither a user postgres nor a " +
 		"user nobody")
 }

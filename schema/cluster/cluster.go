@@ -83,10 +83,12 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 	if config.Progress == nil {
 		config.Progress = func(string) {}
 	}
+
 	user, err := serverAccount()
 	if err != nil {
 		return nil, err
 	}
+
 	if err := createFolder(config.DataDir, user); err != nil {
 		return nil, err
 	}
@@ -96,6 +98,7 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	c := &Cluster{config: config, folder: f}
 	if err := c.start(ctx, user); err != nil {
 		return nil, errors.Join(err, f.unlock())
@@ -107,12 +110,15 @@ func (c *Cluster) start(ctx context.Context, user account) (err error) {
 	if c.programs, err = findPrograms(ctx, c.config, user); err != nil {
 		return err
 	}
+
 	if _, err := os.Stat(c.folder.version()); err != nil {
 		c.config.Progress(fmt.Sprintf("creating a PostgreSQL %d cluster", c.programs.major))
 		if err := c.initialize(ctx); err != nil {
 			return err
 		}
 	}
+
+	// Another major version of PostgreSQL can't read the cluster's files.
 	version, _ := os.ReadFile(c.folder.version()) // it exists
 	if major := strings.TrimSpace(string(version)); major != strconv.Itoa(c.programs.major) {
 		return fmt.Errorf("the cluster in %s was created by PostgreSQL %s, but %s holds PostgreSQL %d: "+
@@ -124,9 +130,11 @@ func (c *Cluster) start(ctx context.Context, user account) (err error) {
 	if c.port, c.reserved, err = freePort(ctx); err != nil {
 		return fmt.Errorf("free port: %w", err)
 	}
+
 	if err := c.startServer(ctx); err != nil {
 		return errors.Join(err, c.reserved.Close())
 	}
+
 	return nil
 }
 
@@ -144,6 +152,7 @@ func (c *Cluster) initialize(ctx context.Context) error {
 
 	var err error
 	run := func(program string, args ...string) error { return c.programs.run(ctx, program, args...) }
+
 	if c.config.Create != nil {
 		err = c.config.Create(staging, run)
 	} else {

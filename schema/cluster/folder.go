@@ -50,6 +50,7 @@ func createFolder(path string, a account) error {
 	if err != nil {
 		return err
 	}
+
 	// The server's user may pass through, and sees nothing but the data.
 	return os.Chmod(target, 0o711)
 }
@@ -61,6 +62,7 @@ func lockFolder(path string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	release, err := Lock(path)
 	if err != nil {
 		return nil, fmt.Errorf("data folder %s: %w", path, err)
@@ -78,6 +80,7 @@ func lockFolder(path string) (*folder, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.unlock())
 	}
+
 	return f, nil
 }
 
@@ -106,6 +109,7 @@ func (f *folder) lockLog(ctx context.Context) (*os.File, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
+
 	for tryLock(log) != nil {
 		// The file is gone if the server is about to end.
 		raw, _ := os.ReadFile(f.pidFile())
@@ -114,6 +118,7 @@ func (f *folder) lockLog(ctx context.Context) (*os.File, error) {
 			p, _ := os.FindProcess(pid)   // there is always a handle
 			_ = p.Signal(syscall.SIGQUIT) // it may have ended
 		}
+
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
@@ -138,9 +143,11 @@ func Remove(dataDir string) error {
 	if err != nil {
 		return err
 	}
+
 	log, err := f.lockLog(context.Background()) // the wait is bounded
 	if err == nil {
 		err = errors.Join(log.Close(), os.RemoveAll(f.path), os.RemoveAll(dataDir))
 	}
+
 	return errors.Join(err, f.unlock())
 }

@@ -31,6 +31,7 @@ func findPrograms(ctx context.Context, config Config, a account) (programs, erro
 	if config.BinDir != "" {
 		dirs = []string{config.BinDir}
 	}
+
 	var rejected error
 	for _, dir := range dirs {
 		pg, err := checkPrograms(ctx, dir, a)
@@ -39,6 +40,8 @@ func findPrograms(ctx context.Context, config Config, a account) (programs, erro
 		}
 		rejected = errors.Join(rejected, err)
 	}
+
+	// A folder that the operator names has no substitute.
 	if config.BinDir != "" {
 		return programs{}, fmt.Errorf("postgres-bin: %w", rejected)
 	}
@@ -47,6 +50,7 @@ func findPrograms(ctx context.Context, config Config, a account) (programs, erro
 	if a.switched {
 		cache, err = "/var/cache", nil // the server's user cannot enter root's own
 	}
+
 	dir := filepath.Join(cache, "callboard", "postgresql-"+string(embeddedpostgres.V17))
 	if err == nil {
 		err = fetch(ctx, "https://repo1.maven.org/maven2", dir, config.Progress)
@@ -54,6 +58,7 @@ func findPrograms(ctx context.Context, config Config, a account) (programs, erro
 	if err == nil {
 		return checkPrograms(ctx, filepath.Join(dir, "bin"), a)
 	}
+
 	return programs{}, fmt.Errorf("no PostgreSQL %d or newer on this machine: install it with\n\n    %s\n\n"+
 		"or name the folder of its programs with --postgres-bin; not usable:\n%w",
 		minMajor, installCommand(runtime.GOOS, exec.LookPath), errors.Join(rejected, fmt.Errorf("download: %w", err)))
@@ -69,7 +74,7 @@ func installedDirs() []string {
 		}
 	}
 
-	// The usual places of packages.
+	// Packages install PostgreSQL in these folders.
 	for _, pattern := range []string{
 		"/usr/lib/postgresql/*/bin",
 		"/usr/pgsql-*/bin",
@@ -81,6 +86,7 @@ func installedDirs() []string {
 		slices.Reverse(found)              // versions that are not too old have two digits
 		dirs = append(dirs, found...)
 	}
+
 	return dirs
 }
 
@@ -128,20 +134,24 @@ func fetch(ctx context.Context, repository, dir string, progress func(string)) e
 	if _, err := os.Stat(dir); err == nil {
 		return nil
 	}
+
 	progress("downloading PostgreSQL " + string(embeddedpostgres.V17))
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}
+
 	work, err := os.MkdirTemp(filepath.Dir(dir), "download-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(work)
+
 	unpacked, complete := filepath.Join(work, "programs"), filepath.Join(work, "runtime")
 	library := embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().
 		Version(embeddedpostgres.V17).BinaryRepositoryURL(repository).Port(0).Encoding("none").Logger(io.Discard).
 		CachePath(work).BinariesPath(unpacked).RuntimePath(complete))
 
+	// The channel has room for the result, so the goroutine ends even after an interruption.
 	ended := make(chan error, 1)
 	go func() { ended <- library.Start() }()
 	select {
@@ -149,9 +159,12 @@ func fetch(ctx context.Context, repository, dir string, progress func(string)) e
 	case <-ctx.Done():
 		return ctx.Err() // the library cannot be interrupted
 	}
+
+	// The library always ends with an error. The runtime folder shows that it has unpacked all programs.
 	if _, missing := os.Stat(complete); missing != nil {
 		return err
 	}
+
 	_ = os.Rename(unpacked, dir) // it fails where another process has been faster
 	return nil
 }
@@ -161,6 +174,7 @@ func installCommand(system string, lookPath func(string) (string, error)) string
 	if system == "darwin" {
 		return "brew install postgresql@17"
 	}
+
 	for manager, command := range map[string]string{
 		"dnf":    "dnf install postgresql-server",
 		"apk":    "apk add postgresql",
@@ -171,5 +185,6 @@ func installCommand(system string, lookPath func(string) (string, error)) string
 			return command
 		}
 	}
+
 	return "apt-get install postgresql"
 }

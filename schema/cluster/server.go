@@ -34,12 +34,15 @@ func freePort(ctx context.Context) (port int, reserved io.Closer, err error) {
 		if reserved, err = config.ListenPacket(ctx, "udp", host); err != nil {
 			continue
 		}
+
+		// The server needs the port for TCP.
 		var l net.Listener
 		if l, err = config.Listen(ctx, "tcp", host); err == nil {
 			return port, reserved, l.Close()
 		}
 		_ = reserved.Close()
 	}
+
 	return 0, nil, err
 }
 
@@ -50,6 +53,8 @@ func (c *Cluster) startServer(ctx context.Context) error {
 		return err
 	}
 	defer log.Close() // the server has its own handle, and the lock with it
+
+	// The server outlives ctx, which limits only its start.
 	cmd := c.programs.command(context.Background(), "postgres", c.arguments()...)
 	cmd.Stdout, cmd.Stderr = log, log
 	p, err := startProcess(cmd, c.folder.log())
@@ -57,14 +62,17 @@ func (c *Cluster) startServer(ctx context.Context) error {
 		return fmt.Errorf("postgres: %w", err)
 	}
 
+	// The server answers when it has recovered from a crash, if there was one.
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
+
 	for {
 		conn, err := pgx.Connect(ctx, c.URL("postgres")+"&connect_timeout=1")
 		if err == nil {
 			c.server = p
 			return conn.Close(ctx)
 		}
+
 		select {
 		case <-p.done:
 			return p.stop() // says why
@@ -86,6 +94,8 @@ func (c *Cluster) arguments() []string {
 		"shared_buffers":   "64MB",
 		"timezone":         "UTC",
 	}
+
+	// The configured settings override these defaults, but not the settings below.
 	maps.Copy(settings, c.config.Settings)
 	maps.Copy(settings, map[string]string{
 		"listen_addresses":        address,
@@ -116,6 +126,7 @@ type process struct {
 func startProcess(cmd *exec.Cmd, log string) (*process, error) {
 	detach(cmd)
 	p := &process{cmd: cmd, log: log, done: make(chan struct{})}
+
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -127,6 +138,7 @@ func startProcess(cmd *exec.Cmd, log string) (*process, error) {
 			close(p.done)
 		}
 	}()
+
 	return p, <-started
 }
 
@@ -141,9 +153,11 @@ func (p *process) kill() error { return p.end(syscall.SIGQUIT) }
 // ends with the log if the process had ended before it was asked to.
 func (p *process) end(signals ...syscall.Signal) error {
 	for _, s := range append(signals, syscall.SIGKILL) {
+		// A signal can't be sent to a process that has ended by itself.
 		if p.cmd.Process.Signal(s) == nil {
 			p.asked = true
 		}
+
 		select {
 		case <-p.done:
 			if p.asked {
@@ -154,6 +168,7 @@ func (p *process) end(signals ...syscall.Signal) error {
 		case <-time.After(30 * time.Second):
 		}
 	}
+
 	return fmt.Errorf("process %d does not end", p.cmd.Process.Pid)
 }
 

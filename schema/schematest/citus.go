@@ -132,6 +132,7 @@ func (w *Workers) join(ctx context.Context, coordinator *cluster.Cluster, databa
 	if w == nil {
 		return nil
 	}
+
 	config, err := pgx.ParseConfig(coordinator.URL(database))
 	if err != nil {
 		return err
@@ -148,6 +149,7 @@ func (w *Workers) join(ctx context.Context, coordinator *cluster.Cluster, databa
 		}
 		steps = append(steps, fmt.Sprintf("select citus_add_node('127.0.0.1', %d)", server.Port()))
 	}
+
 	return execAt(ctx, coordinator.URL(database), steps...)
 }
 
@@ -157,10 +159,12 @@ func (w *Workers) distribute(ctx context.Context, coordinator *cluster.Cluster, 
 	if w == nil {
 		return nil
 	}
+
 	authenticate := fmt.Sprintf(`
 		insert into pg_dist_authinfo
 		select 0, role, 'password=%s'
 		from unnest(array['callboard_projector', 'callboard_reader', 'callboard_operator', 'callboard_webhooks']) role`, password)
+
 	for _, server := range append([]*cluster.Cluster{coordinator}, w.Servers...) {
 		if err := execAt(ctx, server.URL(database), authenticate); err != nil {
 			return err

@@ -28,6 +28,8 @@ func NewStandby(tb testing.TB, primary string, settings map[string]string) *clus
 	if err != nil {
 		tb.Fatal(err)
 	}
+
+	// A standby has the primary's roles, so their passwords are the primary's, too.
 	password, _ := u.User.Password()
 	copyPrimary := func(data string, run func(string, ...string) error) error {
 		err := run("pg_basebackup", "--pgdata", data, "--dbname", primary,
@@ -37,6 +39,7 @@ func NewStandby(tb testing.TB, primary string, settings map[string]string) *clus
 		}
 		return err
 	}
+
 	return startCluster(tb, cluster.Config{Password: password, Create: copyPrimary, Settings: settings})
 }
 
@@ -45,14 +48,17 @@ func startCluster(tb testing.TB, config cluster.Config) *cluster.Cluster {
 	base := baseDir()
 	removeAbandoned(base)
 	config.DataDir = filepath.Join(base, folderPrefix+strings.ToLower(rand.Text()))
+
 	c, err := cluster.Start(tb.Context(), config)
 	if err != nil {
 		tb.Fatalf("PostgreSQL: %v", errors.Join(err, cluster.Remove(config.DataDir)))
 	}
+
 	tb.Cleanup(func() {
 		if err := errors.Join(c.Stop(), remove(config.DataDir)); err != nil {
 			tb.Errorf("PostgreSQL: %v", err)
 		}
 	})
+
 	return c
 }

@@ -56,6 +56,7 @@ func create(tb testing.TB, template string) *Database {
 	if err != nil {
 		tb.Fatalf("PostgreSQL: %v", err)
 	}
+
 	d := &Database{cluster: s.cluster, password: s.password, name: "test_" + strings.ToLower(rand.Text())}
 	sql := "create database " + d.name + " template " + template + s.strategy
 
@@ -65,6 +66,7 @@ func create(tb testing.TB, template string) *Database {
 			break
 		}
 	}
+
 	if err := errors.Join(err, s.workers.Exec(tb.Context(), sql)); err != nil {
 		tb.Fatalf("create database: %v", err)
 	}
@@ -90,10 +92,12 @@ func CreateDatabase(ctx context.Context, server *cluster.Cluster, workers *Worke
 	if _, err := schema.Migrate(ctx, server.URL(name)); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
+
 	passwords := schema.Passwords{Projector: password, Reader: password, Operator: password, Webhooks: password}
 	if err := schema.SetPasswords(ctx, server.URL(name), passwords); err != nil {
 		return fmt.Errorf("passwords of the roles: %w", err)
 	}
+
 	return workers.distribute(ctx, server, name, password)
 }
 
@@ -134,11 +138,13 @@ func (d *Database) Connect(tb testing.TB, role string, settings map[string]strin
 	if err != nil {
 		tb.Fatal(err)
 	}
+
 	maps.Copy(config.RuntimeParams, settings)
 	conn, err := pgx.ConnectConfig(tb.Context(), config)
 	if err != nil {
 		tb.Fatal(err)
 	}
+
 	tb.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn
 }

@@ -12,6 +12,8 @@ import (
 func (d *Database) CommitLevels(tb testing.TB, table string) func() []string {
 	tb.Helper()
 	pool := d.Pool(tb)
+
+	// A trigger notes the level of each insert and update.
 	Exec(tb, pool, fmt.Sprintf(`
 		alter database %s set synchronous_commit = off;
 		create table public.commit_level (level text);
@@ -21,6 +23,7 @@ func (d *Database) CommitLevels(tb testing.TB, table string) func() []string {
 		  return null;
 		end $$;
 		create trigger note_level after insert or update on %s for each row execute function public.note_level()`, d.name, table))
+
 	return func() []string {
 		tb.Helper()
 		rows, _ := pool.Query(tb.Context(), "select distinct level from public.commit_level order by 1")

@@ -30,6 +30,7 @@ func ReadProjection(tb testing.TB, url string) Tables {
 		for i, name := range names {
 			parts[i] = fmt.Sprintf("select '%[1]s', r::text from projection.%[1]s as r", name)
 		}
+
 		// One statement: planning each of them in a new session takes longer than reading the rows.
 		rows, _ := conn.Query(tb.Context(), strings.Join(parts, " union all "), pgx.QueryExecModeSimpleProtocol)
 		var name, row string
@@ -44,6 +45,7 @@ func ReadProjection(tb testing.TB, url string) Tables {
 			slices.Sort(tables[name])
 		}
 	})
+
 	return tables
 }
 
@@ -112,6 +114,7 @@ func (t Tables) Diff(other Tables) []string {
 	names := slices.Concat(slices.Collect(maps.Keys(t)), slices.Collect(maps.Keys(other)))
 	slices.Sort(names)
 	var list []string
+
 	for _, name := range slices.Compact(names) {
 		if first := missing(t[name], other[name]); len(first) > 0 {
 			list = append(list, fmt.Sprintf("%s: %d only in the first: %s", name, len(first), first[0]))

@@ -62,6 +62,7 @@ var process struct {
 func Run(m *testing.M, checks ...func() error) {
 	code := m.Run()
 	err := Stop()
+
 	for _, check := range checks {
 		if code == 0 && err == nil {
 			err = check()
@@ -71,6 +72,7 @@ func Run(m *testing.M, checks ...func() error) {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
 	}
+
 	os.Exit(code)
 }
 
@@ -121,6 +123,7 @@ func start(ctx context.Context) (*server, error) {
 	if s.cluster, s.workers, err = StartServers(ctx, config, workers); err != nil {
 		return nil, errors.Join(err, cluster.Remove(s.dir))
 	}
+
 	// The default strategy, through the write-ahead log, is the faster one on a disk.
 	if base == memoryDir && s.cluster.Major() >= 15 {
 		s.strategy = " strategy file_copy"
@@ -129,6 +132,7 @@ func start(ctx context.Context) (*server, error) {
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
+
 	return s, nil
 }
 
@@ -138,14 +142,17 @@ func (s *server) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	// Connections of before a restart of the server are replaced.
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return true }
 	if s.admin, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return err
 	}
+
 	if err := CreateDatabase(ctx, s.cluster, s.workers, template, s.strategy, s.password); err != nil {
 		return fmt.Errorf("template: %w", err)
 	}
+
 	if s.workers == nil {
 		return nil
 	}

@@ -107,6 +107,8 @@ func (c NATSConfig) credentials() (servers string, options []nats.Option) {
 			}
 			return "", ""
 		}),
+
+		// A URL without a password has a token in place of the user.
 		nats.TokenHandler(func() string {
 			u := c.currentUser()
 			if _, ok := u.Password(); ok {
@@ -176,11 +178,13 @@ func (c NATSConfig) logHandlers() []nats.Option {
 		nats.ReconnectHandler(func(conn *nats.Conn) {
 			c.Log.Info().Str("server", conn.ConnectedAddr()).Msg("reconnected to nats")
 		}),
+
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil { // nil: closed by this program
 				c.Log.Warn().Err(err).Msg("disconnected from nats")
 			}
 		}),
+
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			c.Log.Warn().Err(err).Msg("nats error")
 		}),

@@ -79,6 +79,8 @@ func NewPool(ctx context.Context, c PostgresConfig) (*pgxpool.Pool, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	// These values replace parameters of the pool in the URL.
 	config.MaxConns = int32(cmp.Or(c.Connections, defaultConnections))
 	config.MaxConnLifetime = maxLifetime
 	config.PingTimeout = pingTimeout
@@ -91,12 +93,14 @@ func NewPool(ctx context.Context, c PostgresConfig) (*pgxpool.Pool, error) {
 		return nil, fmt.Errorf("PostgreSQL at %s: %w", c.URL, err)
 	}
 	o.pool.Store(pool)
+
 	if c.Metrics != nil {
 		if err := registerPool(c.Metrics, c.Pool, pool); err != nil {
 			pool.Close()
 			return nil, fmt.Errorf("metrics of pool %s: %w", c.Pool, err)
 		}
 	}
+
 	c.Log.Info().Str("pool", c.Pool).Stringer("server", c.URL).Int32("connections", config.MaxConns).
 		Msg("postgres pool opened")
 	return pool, nil
@@ -116,7 +120,7 @@ func (o *opener) parse(url setting.URL) (*pgxpool.Config, error) {
 		return nil, fmt.Errorf("PostgreSQL at %s: the URL can't be parsed", url)
 	}
 
-	// The settings of the sessions.
+	// The schema's settings override settings in the URL. The pool's settings override both.
 	connect := config.ConnConfig
 	connect.ConnectTimeout = cmp.Or(connect.ConnectTimeout, connectTimeout)
 	maps.Copy(connect.RuntimeParams, schema.SessionSettings())
@@ -144,6 +148,7 @@ func (o *opener) reload(_ context.Context, connect *pgx.ConnConfig) error {
 		o.Log.Error().Err(err).Msg("file of the postgres url not read")
 		return nil
 	}
+
 	connect.Host, connect.Port, connect.Database = now.Host, now.Port, now.Database
 	connect.User, connect.Password = now.User, now.Password
 	connect.TLSConfig, connect.Fallbacks = now.TLSConfig, now.Fallbacks
@@ -169,6 +174,7 @@ func (o *opener) keep(_ *pgconn.PgConn, e *pgconn.PgError) bool {
 	case pgerrcode.TooManyConnections:
 		o.Log.Error().Err(e).Int("pool_size", cmp.Or(o.Connections, defaultConnections)).
 			Msg("postgres refused a connection: raise its max_connections, or lower the pool sizes of the programs")
+
 	case pgerrcode.ReadOnlySQLTransaction, pgerrcode.AdminShutdown, pgerrcode.CrashShutdown:
 		// The primary was demoted, or is being stopped. Idle connections can lead to the same server.
 		if pool := o.pool.Load(); pool != nil {
@@ -176,6 +182,7 @@ func (o *opener) keep(_ *pgconn.PgConn, e *pgconn.PgError) bool {
 		}
 		return false
 	}
+
 	return e.Severity != "FATAL"
 }
 
@@ -200,6 +207,7 @@ func registerPool(registry prometheus.Registerer, name string, pool *pgxpool.Poo
 		gauge("callboard_db_pool_acquired", "PostgreSQL connections in use.", (*pgxpool.Stat).AcquiredConns),
 		gauge("callboard_db_pool_idle", "PostgreSQL connections that are open and not in use.", (*pgxpool.Stat).IdleConns),
 		gauge("callboard_db_pool_max", "PostgreSQL connections that the pool may open.", (*pgxpool.Stat).MaxConns),
+
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "callboard_db_pool_wait_seconds_total",
 			Help: "Time that was spent waiting for a connection, including connecting.", ConstLabels: labels,
@@ -209,6 +217,7 @@ func registerPool(registry prometheus.Registerer, name string, pool *pgxpool.Poo
 			return err
 		}
 	}
+
 	return nil
 }
 

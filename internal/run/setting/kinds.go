@@ -27,6 +27,7 @@ type parser func(text string, flag *kong.Value) (any, error)
 func (r *reader) mappers() []kong.Option {
 	duration := within("duration", parseDuration)
 	options := []kong.Option{kong.TypeMapper(reflect.TypeFor[time.Duration](), mapper{r, duration})}
+
 	for name, parse := range map[string]parser{
 		"address": matching(`(\[[^\]]+\]|[^:\[\]]*):[0-9]{1,5}`, "is not an address to listen on: write host:port, "+
 			"or :port for all interfaces; port 0 selects a free port"),
@@ -58,6 +59,7 @@ func (r *reader) mappers() []kong.Option {
 	} {
 		options = append(options, kong.NamedMapper(name, mapper{r, parse}))
 	}
+
 	return options
 }
 
@@ -90,6 +92,8 @@ func within[T cmp.Ordered](noun string, parse func(text string) (T, error)) pars
 	return func(text string, flag *kong.Value) (any, error) {
 		value, err := parse(text)
 		detail, inside := "is not a "+noun, err == nil
+
+		// A flag without the tag has an empty text, which no parser accepts.
 		if least, unbounded := parse(flag.Tag.Get("min")); unbounded == nil {
 			detail += " from " + flag.Tag.Get("min")
 			inside = inside && value >= least
@@ -98,6 +102,7 @@ func within[T cmp.Ordered](noun string, parse func(text string) (T, error)) pars
 			detail += " to " + flag.Tag.Get("max")
 			inside = inside && value <= most
 		}
+
 		if inside {
 			return value, nil
 		}
@@ -112,12 +117,14 @@ func list[T any](separate func(text string) []string, parse parser) parser {
 	return func(text string, flag *kong.Value) (any, error) {
 		var elements []T
 		for _, part := range separate(text) {
+			// The error has the element's number and not its text, which may be secret.
 			element, err := parse(strings.TrimSpace(part), flag)
 			if err != nil {
 				return nil, fmt.Errorf("has an invalid element: number %d %w", len(elements)+1, err)
 			}
 			elements = append(elements, element.(T))
 		}
+
 		if len(elements) == 0 {
 			return nil, errors.New("is an empty list")
 		}
@@ -184,6 +191,7 @@ func parseDuration(text string) (time.Duration, error) {
 	if !found {
 		return time.ParseDuration(text)
 	}
+
 	days, err := strconv.ParseUint(number, 10, 16) // more would overflow a date
 	if err != nil {
 		return 0, errors.New("no number of days")

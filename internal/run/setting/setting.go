@@ -51,6 +51,8 @@ func (e InvalidError) Error() string { return "invalid settings:\n  " + strings.
 func Parse(program any, source Source, options ...kong.Option) (*kong.Context, error) {
 	r := &reader{getenv: source.Getenv, invalid: make(map[*kong.Value]error)}
 	helped := false
+
+	// Kong would end the process after the help. Here it only notes that it has printed the help.
 	options = append([]kong.Option{
 		kong.Writers(source.Out, source.Out),
 		kong.Resolvers(kong.ResolverFunc(r.resolve)),
@@ -59,6 +61,7 @@ func Parse(program any, source Source, options ...kong.Option) (*kong.Context, e
 		kong.Help(printHelp),
 		kong.Exit(func(int) { helped = true }),
 	}, options...)
+
 	parser, err := kong.New(program, append(options, r.mappers()...)...)
 	if err != nil {
 		return nil, fmt.Errorf("command line: %w", err)
@@ -72,6 +75,7 @@ func Parse(program any, source Source, options ...kong.Option) (*kong.Context, e
 	case err != nil:
 		return nil, err
 	}
+
 	return command, r.validate(command)
 }
 
@@ -119,6 +123,7 @@ func (r *reader) resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, e
 	if name == "" {
 		return nil, nil
 	}
+
 	text, file := r.getenv(name), ""
 	if flag.Tag.Has("secret") {
 		file = r.getenv(name + fileSuffix)
@@ -151,6 +156,8 @@ func (m mapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 	if err != nil {
 		return err
 	}
+
+	// The text of a secret can be in a file, which is read only now.
 	var value any
 	if file, ok := token.Value.(secretFile); ok {
 		value, err = m.load(file, ctx.Value)
@@ -188,12 +195,15 @@ func (r *reader) validate(command *kong.Context) error {
 		if name := variable(flag.Value); name != "" {
 			names = name + " (" + names + ")"
 		}
+
+		// A setting that is invalid is not reported as missing, too.
 		if err := r.invalid[flag.Value]; err != nil {
 			list = append(list, names+" "+err.Error())
 		} else if missing := flag.Tag.Get("missing"); missing != "" && !flag.Set {
 			list = append(list, names+" is missing: "+missing)
 		}
 	}
+
 	if len(list) > 0 {
 		return list
 	}

@@ -22,12 +22,14 @@ func checkSettings() (host string, err error) {
 	if err != nil || endpoint.Scheme != "http" && endpoint.Scheme != "https" || endpoint.Host == "" {
 		return "", errors.New(endpointVariable + " is not an http or https URL: set it to one such as http://collector:4318")
 	}
+
 	for _, variable := range []string{headersVariable, tracesHeadersVariable} {
 		if !validHeaders(os.Getenv(variable)) {
 			return "", fmt.Errorf("%s is not a list of headers: set it to name=value,name=value, "+
 				"with values encoded as in URLs", variable)
 		}
 	}
+
 	return endpoint.Host, nil
 }
 
@@ -35,6 +37,7 @@ func validHeaders(list string) bool {
 	if list == "" {
 		return true
 	}
+
 	for header := range strings.SplitSeq(list, ",") {
 		name, value, found := strings.Cut(header, "=")
 		if !found || strings.TrimSpace(name) == "" {
@@ -44,5 +47,6 @@ func validHeaders(list string) bool {
 			return false
 		}
 	}
+
 	return true
 }

@@ -46,6 +46,7 @@ func New(ctx context.Context, service string, log zerolog.Logger) (*Traces, erro
 	// The SDK would print settings that it can't parse, with their values.
 	otel.SetLogger(logr.Discard())
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn().Err(err).Msg("opentelemetry error") }))
+
 	client, err := otlptracehttp.New(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
@@ -57,6 +58,7 @@ func New(ctx context.Context, service string, log zerolog.Logger) (*Traces, erro
 	}
 
 	log.Info().Str("collector", host).Msg("exporting traces")
+
 	// The queue of the batcher is bounded: it drops spans while no collector takes them.
 	exporter := &reportingExporter{SpanExporter: client, log: log}
 	return &Traces{
