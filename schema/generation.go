@@ -28,12 +28,14 @@ func NewGeneration(ctx context.Context, tx pgx.Tx, partitions int) (Generation, 
 	if err != nil {
 		return g, fmt.Errorf("generation: %w", err)
 	}
+
 	if err := execute(ctx, tx, []string{"create schema " + g.Schema()}); err != nil {
 		return g, err
 	}
 	if err := createTables(ctx, tx, g.Schema(), g.ID, partitions); err != nil {
 		return g, err
 	}
+
 	return g, grantOn(ctx, tx, g.Schema())
 }
 
@@ -71,6 +73,7 @@ func DropVerification(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
+
 	err = execute(ctx, tx, statements)
 	if HasCode(err, pgerrcode.InsufficientPrivilege) {
 		return fmt.Errorf("an interrupted command of another user has left tables in the schema %s: "+
