@@ -232,6 +232,7 @@ func (b bucket) find(ctx context.Context, o Object) (*jetstream.ObjectInfo, erro
 
 	case info.Size == 0:
 		return info, nil // without chunks
+
 	// The NUID becomes a part of a subject, and the number of chunks limits the work.
 	case !consists(info.NUID, 1, 64, isURLSafe), info.Chunks == 0, info.Chunks > maxChunks:
 		return nil, doubtfulError(unreadable + jetstream.ErrBadObjectMeta.Error())

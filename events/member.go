@@ -74,6 +74,7 @@ func newMemberReader(t reflect.Type, rule string) memberReader {
 		scalarReader(t, textOf(rule)),
 		scalarReader(t, integerOf(rule)),
 		scalarReader(t, identifierOf(rule)),
+
 		scalarReader(t, number),
 		scalarReader(t, boolean),
 		scalarReader(t, instant),

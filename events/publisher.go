@@ -81,6 +81,7 @@ func (p *Publisher) Publish(ctx context.Context, events ...Event) error {
 			}
 			numbers[id] = i + 1
 		}
+
 		if err != nil {
 			return fmt.Errorf("event %d of %d (%s %s): %w", i+1, len(events), e.Type(), e.Key, err)
 		}

@@ -33,14 +33,17 @@ func StreamConfig(name string, partitions, replicas int) jetstream.StreamConfig 
 		Name:             name,
 		Subjects:         []string{publishedSubjects, ClockSubject},
 		SubjectTransform: partitionTransform(partitions),
-		Storage:          jetstream.FileStorage,
-		Retention:        jetstream.LimitsPolicy,
-		Discard:          jetstream.DiscardNew,
-		Duplicates:       DuplicateWindow,
-		Replicas:         replicas,
-		DenyDelete:       true,
-		DenyPurge:        true,
-		Metadata:         map[string]string{streamIDKey: uuid.NewString()},
+
+		Storage:    jetstream.FileStorage,
+		Retention:  jetstream.LimitsPolicy,
+		Discard:    jetstream.DiscardNew,
+		Duplicates: DuplicateWindow,
+		Replicas:   replicas,
+
+		// No event can be removed, because every rebuild needs all events.
+		DenyDelete: true,
+		DenyPurge:  true,
+		Metadata:   map[string]string{streamIDKey: uuid.NewString()},
 	}
 }
 

@@ -47,7 +47,7 @@ func (l *Load) Close(ctx context.Context) { _ = l.tx.Rollback(context.WithoutCan
 // checkEmpty locks the tables and refuses rows that 'migrate' did not make. Projectors that found the database empty
 // may have left positions at 0, the identity of a stream, and the position of a stream of audit entries.
 func (l *Load) checkEmpty(ctx context.Context) error {
-	// No other session may write until the load ends.
+	// No other session may write to these tables until the load ends.
 	if _, err := l.tx.Exec(ctx, "lock table "+strings.Join(DumpTables(), ", ")+" in share row exclusive mode"); err != nil {
 		return fmt.Errorf("lock tables: %w", err)
 	}

@@ -142,9 +142,9 @@ func (s *story) transcribe() {
 		return
 	}
 
-	// Some transcripts are empty, some have no turns, and two colleagues are neither agent nor customer.
 	s.transcript.Text, s.transcript.Turns = events.Some(s.text), s.turns
 
+	// Some transcripts are empty, some have no turns, and two colleagues are neither agent nor customer.
 	switch {
 	case s.chance(1):
 		s.transcript.Text, s.transcript.Turns = events.Some(""), nil
@@ -170,7 +170,7 @@ func (s *story) analyze() {
 		ID: s.uuid(), PhoneSystemID: s.id, CallID: s.ID, CallSid: s.CallSid, CreatedAt: s.now,
 	}
 
-	// It takes a while, and sometimes fails.
+	// The analysis takes a while, and sometimes fails.
 	if s.chance(40) {
 		s.publishAnalysis("processing")
 	}
