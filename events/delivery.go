@@ -38,6 +38,7 @@ func (e *UnacknowledgedError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d events not acknowledged:", len(e.Events))
 
+	// A long list would hide the reason at the end of the text.
 	for i, event := range e.Events {
 		if i == maxNamed {
 			fmt.Fprintf(&b, " and %d more,", len(e.Events)-maxNamed)
@@ -121,6 +122,7 @@ func unacknowledged(batch, left []outgoing, err error) error {
 		missing[o.message] = true
 	}
 
+	// The refused events come first in left, so the batch gives the order.
 	e := &UnacknowledgedError{Err: err}
 	for _, o := range batch {
 		if missing[o.message] {

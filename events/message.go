@@ -77,6 +77,7 @@ func readHeader(h nats.Header) attributes {
 		contentType: header(h, headerContentType),
 	}
 
+	// A server marks its copy of a stored message with one of these headers, and readers refuse the copy.
 	for name := range h {
 		a.server = cmp.Or(a.server, inAnyCase(name, "Nats-Stream", "Nats-Subject", "Nats-Sequence", "Nats-Time-Stamp"))
 	}

@@ -128,6 +128,7 @@ func integer(low, high int64) scalar[int64] {
 			return 0, "must be an integer"
 		}
 
+		// A fraction, an exponent or more than 64 bits are no integer here.
 		n, err := strconv.ParseInt(v.text, 10, 64)
 		if err != nil {
 			return 0, "must be an integer"

@@ -64,6 +64,7 @@ func requestJSON[T any](ctx context.Context, conn *nats.Conn, subject string, bo
 		return answer, err
 	}
 
+	// The server answers a refused request with an error.
 	if err := answerError(m.Data); err != nil {
 		return answer, err
 	}
@@ -147,6 +148,7 @@ func receiveChunks(ctx context.Context, chunks *nats.Subscription, w io.Writer) 
 			return err
 		}
 
+		// The acknowledgement lets the server send more chunks.
 		if m.Reply == "" { // the last one
 			continue
 		}

@@ -75,6 +75,7 @@ func prepareNodes(ctx context.Context, tx pgx.Tx, shards, defaultShards int) (in
 		return 0, err
 	}
 
+	// A given number wins over the partitions of the live generation, and these win over the default.
 	const shardsSQL = "select coalesce(nullif($1, 0), partitions, $2) from projection.generation"
 	if err := tx.QueryRow(ctx, shardsSQL, shards, defaultShards).Scan(&shards); err != nil {
 		return 0, fmt.Errorf("distribution: %w", err)
@@ -107,6 +108,7 @@ func checkNodes(ctx context.Context, tx pgx.Tx) error {
 		return fmt.Errorf("%w: 'create extension citus' has not been run in this database", ErrNotDistributable)
 	}
 
+	// A node counts only if shards may be placed there.
 	var workers bool
 	err = tx.QueryRow(ctx, "select exists (select from ("+nodesSQL+") node)").Scan(&workers)
 	if err != nil {
@@ -240,6 +242,7 @@ func balanceShards(ctx context.Context, conn *pgx.Conn, partitions int) error {
 		return fmt.Errorf("list the nodes: %w", err)
 	}
 
+	// The list of shards follows the moves, so no move needs another query.
 	for s, to := nextMove(shards, nodes); s != nil; s, to = nextMove(shards, nodes) {
 		if _, err := conn.Exec(ctx, moveShardSQL, s.ID, s.Host, s.Port, to.Host, to.Port); err != nil {
 			return fmt.Errorf("move shard %d: %w", s.ID, err)
@@ -259,6 +262,7 @@ func nextMove(shards []shard, nodes []node) (s *shard, to node) {
 	fewest := slices.MinFunc(nodes, func(a, b node) int { return cmp.Compare(on[a], on[b]) })
 	most := slices.MaxFunc(nodes, func(a, b node) int { return cmp.Compare(on[a], on[b]) })
 
+	// The shards are sorted by their partitions, so the first match is the largest shard.
 	for i := range shards {
 		s := &shards[i]
 		if (node{s.Host, s.Port}) == most && on[fewest]+s.Partitions < on[most] {

@@ -218,6 +218,7 @@ func (l *Load) Commit(ctx context.Context) error {
 		return fmt.Errorf("generations: %w", err)
 	}
 
+	// The backup has no projection: projectors fill an empty projection from the stream.
 	if err := ReplaceProjection(ctx, l.tx); err != nil {
 		return err
 	}

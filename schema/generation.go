@@ -36,6 +36,7 @@ func NewGeneration(ctx context.Context, tx pgx.Tx, partitions int) (Generation, 
 		return g, err
 	}
 
+	// The grants name all tables of the schema, so the tables come first.
 	return g, grantOn(ctx, tx, g.Schema())
 }
 
@@ -74,6 +75,7 @@ func DropVerification(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 
+	// A user can't drop the tables of another user.
 	err = execute(ctx, tx, statements)
 	if HasCode(err, pgerrcode.InsufficientPrivilege) {
 		return fmt.Errorf("an interrupted command of another user has left tables in the schema %s: "+

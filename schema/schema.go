@@ -213,6 +213,7 @@ func ensureProjection(ctx context.Context, conn *pgx.Conn) error {
 			return fmt.Errorf("generation: %w", err)
 		}
 
+		// The projection of another release stays as it is, because only a rebuild can replace its rows.
 		if !current {
 			return ErrProjectionChanged
 		}

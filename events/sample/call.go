@@ -154,6 +154,8 @@ func (c *call) addInbound() *leg {
 // transfer passes the call on to somebody, who may have voicemail or pass it on again.
 func (c *call) transfer() {
 	first, to := c.legs[0], c.anyone()
+
+	// The new leg has the caller of the call, and the first leg as its parent.
 	l := c.addLeg("inbound")
 	c.caller.setCaller(&l.Call)
 	l.ParentCallSid, l.RouteSummary = events.Some(first.CallSid), first.RouteSummary
@@ -202,6 +204,7 @@ func (c *call) converse(l *leg, kind string, p *person) {
 	}
 	l.person, l.about = p, pick(c.random, c.topics[about])
 
+	// The texts have placeholders for these values.
 	talk := conversation{random: c.random, texts: c.texts, values: map[string]string{
 		"business": c.state.Name, "agent": p.first, "caller": c.caller.first + " " + c.caller.last,
 		"first":  c.caller.first,
@@ -210,6 +213,7 @@ func (c *call) converse(l *leg, kind string, p *person) {
 
 	talk.hold(kind, l.about)
 	l.turns, l.text = talk.turns, strings.Join(talk.said, "\n")
+	// The conversation counts hundredths of a second, the leg counts milliseconds.
 	l.talk = events.Time(talk.length)*10 + events.Time(c.between(1000, 5000))
 }
 

@@ -153,6 +153,7 @@ func (c *Company) Directory() iter.Seq[events.Event] {
 			states = append(states, g)
 		}
 
+		// Everything exists a day before the first call.
 		for _, state := range states {
 			e := envelope(c.from-day, events.Changed(state))
 			if e.System == uuid.Nil {

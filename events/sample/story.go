@@ -40,6 +40,7 @@ func publishLeg(q *queue, c *call, l *leg) {
 		},
 	}
 
+	// Not every conversation is recorded, and only longer recordings are transcribed.
 	recorded := l.voicemail != nil || l.turns != nil && s.chance(93)
 	transcribed := recorded && l.talk > 8*second && s.chance(88)
 
@@ -113,6 +114,7 @@ func (s *story) record() {
 		s.publishRecording(events.RecordingProcessing)
 	}
 
+	// A few recordings of calls never become available.
 	s.wait(15 * second)
 	if s.voicemail == nil && s.chance(2) {
 		s.publishRecording(events.RecordingUnavailable)

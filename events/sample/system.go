@@ -81,6 +81,7 @@ func (s *system) addPeople(rng random) {
 		p.extension.UnansweredAction = s.refer("extension-voicemail", p.extension.ID)
 		s.directory = append(s.directory, p.extension)
 
+		// Only calls of a person with a representative are attributed.
 		if rng.chance(80) {
 			p.representative = &events.Representative{
 				ID: rng.uuid(), PhoneSystemID: s.id, Version: 1, Name: p.extension.Name, Status: "active",

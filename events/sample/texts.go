@@ -106,6 +106,7 @@ func (c *conversation) say(t topic) {
 	const pause, perWord = 60, 38 // hundredths of a second
 	variant := 0
 	for _, l := range t.lines {
+		// An answer fits the variant that was said last.
 		if !l.answer {
 			variant = c.IntN(len(l.variants))
 		}
@@ -117,6 +118,7 @@ func (c *conversation) say(t topic) {
 		}
 		c.said = append(c.said, text)
 
+		// The number of words decides how long a line takes.
 		begin := c.length + pause
 		c.length = begin + perWord*(strings.Count(text, " ")+1)
 		c.turns = append(c.turns, events.Turn{
@@ -137,6 +139,7 @@ func (c *conversation) fill(text string) string {
 	}
 	filled = append(filled, before...)
 
+	// A placeholder can begin a sentence, so the capitals come after the replacement.
 	begins := true
 	for i, letter := range filled {
 		if begins && 'a' <= letter && letter <= 'z' {

@@ -41,6 +41,7 @@ func ParseKinds(text string) ([]Kind, error) {
 		named[kind] = true
 	}
 
+	// Kinds gives the order, whatever the order in the text is.
 	return slices.DeleteFunc(Kinds(), func(kind Kind) bool { return !named[kind] }), nil
 }
 
