@@ -53,15 +53,19 @@ func DecodeAudit(message []byte) ([]AuditEntry, error) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("audit entry: %w", err)
 		}
+
 		// The name of a partition has no era: a time before the year 1 would have the partition of another year.
 		if e.ID == uuid.Nil || e.KeyID == uuid.Nil || e.At.Before(time.Unix(0, 0)) {
 			return nil, errors.New("audit entry: the id, the key or the time is missing or invalid")
 		}
+
+		// An entry of several requests has a count, and its last request is not before its first.
 		if e.Count < 0 || e.Addresses < 0 || !e.LastAt.IsZero() && e.LastAt.Before(e.At) {
 			return nil, errors.New("audit entry: the count or the last time is invalid")
 		}
 		entries = append(entries, e)
 	}
+
 	if len(entries) == 0 {
 		return nil, errors.New("audit message: no entries")
 	}

@@ -46,6 +46,7 @@ func AuditStreamConfig(replicas int) jetstream.StreamConfig {
 func CheckAuditStream(running jetstream.StreamConfig) []string {
 	stream := "stream " + running.Name + " "
 	limited := running.MaxMsgs > 0 || running.MaxBytes > 0 || running.MaxMsgsPerSubject > 0
+
 	return brokenRules([]streamRule{
 		{running.Storage != jetstream.FileStorage, stream +
 			"is not stored in files: a restart loses entries that are not in PostgreSQL yet."},
@@ -54,11 +55,14 @@ func CheckAuditStream(running jetstream.StreamConfig) []string {
 				"Run 'nats stream edit %s --max-age 48h'.", running.MaxAge, running.Name)},
 		{limited && running.Discard != jetstream.DiscardNew, stream +
 			"drops old messages when it is full: set its discard policy to new."},
+
 		{running.MaxBytes <= 0, stream + fmt.Sprintf(
 			"has no limit of its size: entries that no projector stores can fill the disk of the events. "+
 				"Run 'nats stream edit %s --max-bytes %d --discard new'.", running.Name, auditMaxBytes)},
 		{running.Retention != jetstream.LimitsPolicy, stream +
 			"does not keep stored messages: a failover of PostgreSQL can lose their entries."},
+
+		// These settings lose no entry, but readers refuse requests in the end.
 		{running.DenyPurge, stream +
 			"denies purges: once it is full of stored entries, readers will refuse all requests."},
 		{running.NoAck, stream +

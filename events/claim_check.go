@@ -24,12 +24,16 @@ func (p *Publisher) storeBody(ctx context.Context, t *Transcript) (*Transcript, 
 	if err != nil {
 		return nil, err
 	}
+
+	// The name of the entry has the digest, so another body gets another entry.
 	o := Object{Bucket: TranscriptBucket, Bytes: int64(len(body)), Digest: digest(body)}
 	o.Name = entryName(t.Identity(), o.Digest)
 	err = backoff.Retry(func() error { return p.putEntry(ctx, o, body) }, backoff.WithContext(newBackOff(), ctx))
 	if err != nil {
 		return nil, fmt.Errorf("transcript body: %w", err)
 	}
+
+	// The caller's transcript stays unchanged.
 	stored := *t
 	stored.Text, stored.Turns, stored.Object = Null[string]{}, nil, &o
 	return &stored, nil
@@ -59,6 +63,8 @@ func (p *Publisher) putEntry(ctx context.Context, o Object, body []byte) error {
 	if err != nil {
 		return err
 	}
+
+	// An entry that looks equal can still lack chunks.
 	info, err := bucket.GetInfo(ctx, o.Name)
 	if err == nil && info.Size == uint64(o.Bytes) && sameDigest(info.Digest, o.Digest) {
 		stream, err := p.js.Stream(ctx, bucketStream)
@@ -69,6 +75,7 @@ func (p *Publisher) putEntry(ctx context.Context, o Object, body []byte) error {
 			return err
 		}
 	}
+
 	_, err = bucket.Put(ctx, jetstream.ObjectMeta{
 		Name: o.Name,
 		Opts: &jetstream.ObjectMetaOptions{ChunkSize: uint32(min(p.limit(), maxChunk))},

@@ -82,6 +82,8 @@ func fetchBodies(
 		if open = undecided(open, attempt, b.replicated); len(open) == 0 {
 			return invalid, nil
 		}
+
+		// A replica that lags needs time to receive the entry.
 		select {
 		case <-ctx.Done():
 			return invalid, ctx.Err()
@@ -104,6 +106,7 @@ func undecided(claims []*claim, attempt int, replicated bool) (again []*claim) {
 		var fault entryError
 		var doubt doubtfulError
 		var invalid *InvalidError
+
 		switch {
 		case errors.As(c.err, &fault):
 			*c.invalid = objectError(string(fault))
@@ -111,12 +114,15 @@ func undecided(claims []*claim, attempt int, replicated bool) (again []*claim) {
 			*c.invalid = objectError(string(doubt))
 		case errors.As(c.err, &invalid):
 			*c.invalid = objectError("its entry is not valid: " + invalid.Error())
+
+		// Any other failure can be of the moment, so the claim gets more attempts.
 		case attempt >= fetchAttempts:
 			*c.invalid = objectError(fmt.Sprintf("its entry could not be read in %d attempts: %v", attempt, c.err))
 		default:
 			again = append(again, c)
 		}
 	}
+
 	return again
 }
 
@@ -151,12 +157,16 @@ func openBucket(ctx context.Context, js jetstream.JetStream) (b bucket, err erro
 	b.js = js
 	b.stream, err = js.Stream(ctx, bucketStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		// NATS is healthy, so each transcript gets an error of its own.
 		return bucket{js: js}, nil
 	}
+
+	// A stream without a leader can't tell whether an entry exists.
 	if err == nil {
 		err = checkLeader(b.stream.CachedInfo())
 		b.replicated = b.stream.CachedInfo().Config.Replicas > 1
 	}
+
 	if err == nil {
 		b.store, err = js.ObjectStore(ctx, TranscriptBucket)
 	}
@@ -183,10 +193,12 @@ func (b bucket) fetchBody(ctx context.Context, t *Transcript) error {
 	if b.stream == nil {
 		return doubtfulError(unreadable + jetstream.ErrBucketNotFound.Error())
 	}
+
 	info, err := b.find(ctx, *t.Object)
 	if err != nil {
 		return err
 	}
+
 	body, err := b.read(ctx, *t.Object, info)
 	if err != nil {
 		return err
@@ -201,21 +213,27 @@ func (b bucket) find(ctx context.Context, o Object) (*jetstream.ObjectInfo, erro
 	info, err := b.store.GetInfo(ctx, o.Name, jetstream.GetObjectInfoShowDeleted())
 	switch {
 	case errors.Is(err, jetstream.ErrObjectNotFound):
+		// The answer can be from a replica that lags.
 		return nil, b.findAtLeader(ctx, o.Name)
 	case errors.Is(err, jetstream.ErrBadObjectMeta):
 		return nil, doubtfulError(unreadable + err.Error())
 	case err != nil:
 		return nil, err
+
 	case info.Deleted:
 		return nil, doubtfulError(unreadable + jetstream.ErrObjectNotFound.Error())
 	case info.Opts != nil && info.Opts.Link != nil:
 		return nil, doubtfulError("its entry is a link")
+
 	case info.Size != uint64(o.Bytes):
 		return nil, doubtfulError("its entry has another size than announced")
 	case !sameDigest(info.Digest, o.Digest):
 		return nil, doubtfulError("its entry has another digest than announced")
+
 	case info.Size == 0:
 		return info, nil // without chunks
+
+	// The NUID becomes a part of a subject, and the number of chunks limits the work.
 	case !consists(info.NUID, 1, 64, isURLSafe), info.Chunks == 0, info.Chunks > maxChunks:
 		return nil, doubtfulError(unreadable + jetstream.ErrBadObjectMeta.Error())
 	}
@@ -244,12 +262,15 @@ func (b bucket) read(ctx context.Context, o Object, info *jetstream.ObjectInfo) 
 	if info.Size == 0 {
 		return nil, nil
 	}
+
+	// Reading would wait forever for a chunk that was deleted meanwhile.
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	push, err := b.js.Conn().JetStream(nats.APIPrefix(b.js.Options().APIPrefix))
 	if err != nil {
 		return nil, err
 	}
+
 	subject := "$O." + TranscriptBucket + ".C." + info.NUID
 	chunks, err := push.SubscribeSync(subject, nats.OrderedConsumer(), nats.BindStream(bucketStream), nats.Context(ctx))
 	if err != nil {
@@ -263,11 +284,14 @@ func (b bucket) read(ctx context.Context, o Object, info *jetstream.ObjectInfo) 
 		if err != nil {
 			return nil, err
 		}
+
+		// An entry with more bytes than announced fails the check of the digest below.
 		if len(data)+len(m.Data) > int(o.Bytes) {
 			break
 		}
 		data = append(data, m.Data...)
 	}
+
 	if !sameDigest(digest(data), o.Digest) {
 		return nil, entryError("its entry has another digest than announced")
 	}

@@ -34,6 +34,8 @@ func PublishClock(ctx context.Context, js jetstream.JetStream, stream string, af
 	m := nats.NewMsg(ClockSubject)
 	// For people who look at the stream: the publisher's clock in milliseconds.
 	m.Data = strconv.AppendInt(nil, time.Now().UnixMilli(), 10)
+
+	// The request is not repeated here, because the caller must wait before the next attempt.
 	ack, err := js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0), jetstream.WithExpectStream(stream),
 		jetstream.WithExpectLastSequencePerSubject(after))
 	if err == nil {
@@ -44,15 +46,18 @@ func PublishClock(ctx context.Context, js jetstream.JetStream, stream string, af
 	if !errors.As(err, &refusal) {
 		return 0, err
 	}
+
 	switch refusal.ErrorCode {
 	case wrongStream:
 		return 0, ErrClockElsewhere
 	case wrongSequence, wrongSequenceInUse:
+		// Another publisher was faster. Its message serves all publishers.
 		found, err := LastMessage(ctx, js, stream, ClockSubject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return 0, nil
 		}
 		return found.Sequence, err
+
 	default:
 		return 0, err
 	}

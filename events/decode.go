@@ -35,17 +35,22 @@ func (d *Decoder) run() {
 			"and publishers never set it")
 		return
 	}
+
 	switch mediaType(a.contentType) {
+	// In structured mode the body has the attributes.
 	case contentEvent:
 		if o := d.body(); o != nil {
 			d.structured(o)
 		}
+
 	case contentJSON, "":
+		// In binary mode the headers have the attributes.
 		a.check(&d.event, &d.problems, func(attribute string) string { return "header:ce-" + attribute })
 		if o := d.body(); o != nil {
 			d.data(a.ceType, "header:"+headerType, o)
 			d.checkSubject("subject")
 		}
+
 	default:
 		d.problems.add("header:"+headerContentType, "must be application/json or application/cloudevents+json")
 	}
@@ -62,9 +67,12 @@ func (d *Decoder) structured(o *object) {
 		ceType:      required(o, "type", text),
 		time:        nullable(o, "time", text).Value,
 	}
+
+	// Attributes that could not be read would be reported a second time.
 	if len(d.problems) > 0 {
 		return
 	}
+
 	a.check(&d.event, &d.problems, func(attribute string) string { return "/" + attribute })
 	if data := o.requiredObject("data"); data != nil {
 		d.data(a.ceType, "/type", data)
@@ -79,6 +87,7 @@ func (d *Decoder) data(ceType, typeAt string, o *object) {
 		d.problems.add(typeAt, "must be callboard.<entity>.changed or callboard.<entity>.deleted of a known entity")
 		return
 	}
+
 	if deleted {
 		d.event.Identity = r.readDeletion(o)
 	} else {
@@ -93,8 +102,10 @@ func (d *Decoder) checkSubject(at string) {
 	if len(d.problems) > 0 {
 		return
 	}
+
 	system, entity, ok := subjectParts(d.message.Subject)
 	r, _ := registered(d.event.Entity)
+
 	switch {
 	case !ok:
 		d.problems.add(at, "must be phones.<system>.<entity>")
@@ -102,6 +113,7 @@ func (d *Decoder) checkSubject(at string) {
 		d.problems.add(at, "names another entity than the event's type")
 	case system != systemToken(d.event.System):
 		d.problems.add(at, "names another phone system than the data")
+
 	case d.event.System == uuid.Nil && !r.global:
 		d.problems.add(at, "only groups and classifications are global")
 	}

@@ -37,6 +37,8 @@ func (e *UnacknowledgedError) Error() string {
 	const maxNamed = 10
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d events not acknowledged:", len(e.Events))
+
+	// A long list would hide the reason at the end of the text.
 	for i, event := range e.Events {
 		if i == maxNamed {
 			fmt.Fprintf(&b, " and %d more,", len(e.Events)-maxNamed)
@@ -44,6 +46,7 @@ func (e *UnacknowledgedError) Error() string {
 		}
 		fmt.Fprintf(&b, " %s %s %s,", event.ID, event.Type(), Subject(event.System, event.Entity))
 	}
+
 	return strings.TrimSuffix(b.String(), ",") + ": " + e.Err.Error()
 }
 
@@ -72,6 +75,7 @@ type delivery struct {
 func (d *delivery) attempt(ctx context.Context, p *Publisher) error {
 	var pending []outgoing
 	var ctxErr error
+
 	for i, err := range p.send(ctx, d.pending) {
 		switch {
 		case err == nil:
@@ -80,16 +84,22 @@ func (d *delivery) attempt(ctx context.Context, p *Publisher) error {
 			d.refusal = err
 			d.refused = append(d.refused, d.pending[i])
 			continue
+
+		// All other events stay pending, and the next attempt sends them again.
 		case errors.Is(err, ctx.Err()):
 			ctxErr = err
 		default:
 			d.lastErr = err
 		}
+
 		pending = append(pending, d.pending[i])
 	}
+
 	if d.pending = pending; len(pending) == 0 {
 		return nil
 	}
+
+	// An ended ctx is the reason, whatever the server answered.
 	return cmp.Or(ctxErr, d.lastErr)
 }
 
@@ -111,12 +121,15 @@ func unacknowledged(batch, left []outgoing, err error) error {
 	for _, o := range left {
 		missing[o.message] = true
 	}
+
+	// The refused events come first in left, so the batch gives the order.
 	e := &UnacknowledgedError{Err: err}
 	for _, o := range batch {
 		if missing[o.message] {
 			e.Events = append(e.Events, o.event)
 		}
 	}
+
 	return e
 }
 
@@ -124,6 +137,8 @@ func unacknowledged(batch, left []outgoing, err error) error {
 func (p *Publisher) send(ctx context.Context, batch []outgoing) []error {
 	errs := make([]error, len(batch))
 	waiting := make([]inFlight, len(batch))
+
+	// Each event beyond maxInFlight waits for the acknowledgement of the oldest event in flight.
 	sent := 0
 	for ; sent < len(batch) && canContinue(errs[:sent]); sent++ {
 		if oldest := sent - maxInFlight; oldest >= 0 && waiting[oldest].future != nil {
@@ -132,6 +147,8 @@ func (p *Publisher) send(ctx context.Context, batch []outgoing) []error {
 		}
 		waiting[sent], errs[sent] = p.sendOne(ctx, &batch[sent])
 	}
+
+	// Events that were not sent get the error that stopped the batch.
 	for i := range errs {
 		switch {
 		case i >= sent:
@@ -140,6 +157,7 @@ func (p *Publisher) send(ctx context.Context, batch []outgoing) []error {
 			errs[i] = waiting[i].acknowledged(ctx)
 		}
 	}
+
 	return errs
 }
 
@@ -180,6 +198,7 @@ func (p *Publisher) sendOne(ctx context.Context, o *outgoing) (f inFlight, err e
 func (f inFlight) acknowledged(ctx context.Context) error {
 	timeout := time.NewTimer(ackWait - time.Since(f.sent))
 	defer timeout.Stop()
+
 	select {
 	case ack := <-f.future.Ok():
 		return f.stored(ack)
@@ -188,6 +207,8 @@ func (f inFlight) acknowledged(ctx context.Context) error {
 	case <-timeout.C:
 	case <-ctx.Done():
 	}
+
+	// An acknowledgement that arrives together with the timeout counts, although select can choose the timeout.
 	select {
 	case ack := <-f.future.Ok():
 		return f.stored(ack)

@@ -154,11 +154,15 @@ func (c *byteCounter) Write(b []byte) (int, error) {
 func (t *Transcript) ReadBody(data []byte) error {
 	var d document
 	var p problems
+
+	// The members are read into a copy, because an error must leave the transcript unchanged.
 	read := *t
 	read.Object = nil
+
 	if o := d.object(data, &p); o != nil {
 		read.readBody(o)
 	}
+
 	if len(p) == 0 {
 		*t = read
 	}

@@ -72,6 +72,7 @@ func (d *document) object(data []byte, p *problems) *object {
 		p.add("", atMost(maxMessageBytes, "bytes"))
 		return nil
 	}
+
 	d.data = *bytes.NewBuffer(data)
 	members, err := d.scanner.scan(&d.data, string(data))
 	switch {
@@ -81,10 +82,13 @@ func (d *document) object(data []byte, p *problems) *object {
 	case err != nil:
 		*p = append(*p, syntaxProblem(err))
 		return nil
+
 	case members[0].kind != '{':
 		p.add("", "must be an object")
 		return nil
 	}
+
+	// The first member is the object itself.
 	return &object{members: members[1:], problems: p}
 }
 

@@ -24,8 +24,11 @@ func PublishKeyEnd(ctx context.Context, js jetstream.JetStream, e KeyEnd) error 
 	if err != nil {
 		return err
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, keyEndAttempts*keyEndTimeout)
 	defer cancel()
+
+	// A leader that was just elected may not answer yet, so a request without an answer is repeated.
 	for range keyEndAttempts {
 		attempt, cancel := context.WithTimeout(ctx, keyEndTimeout)
 		_, err = js.Publish(attempt, e.subject(), message, jetstream.WithExpectStream(KeyStream))
@@ -34,6 +37,7 @@ func PublishKeyEnd(ctx context.Context, js jetstream.JetStream, e KeyEnd) error 
 			break
 		}
 	}
+
 	switch {
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
 		return ErrNoKeyStream
@@ -69,16 +73,21 @@ func (r *KeyEndReader) Read(
 	if err != nil {
 		return 0, fmt.Errorf("stream %s: %w", KeyStream, err)
 	}
+
+	// A stream that was created again has other sequences.
 	info := stream.CachedInfo()
 	after := r.Last
 	if !info.Created.Equal(r.created) {
 		after = 0
 	}
+
 	if info.State.LastSeq > after {
 		if after, unreadable, err = readKeyEnds(ctx, stream, after, work); err != nil {
 			return 0, fmt.Errorf("stream %s: %w", KeyStream, err)
 		}
 	}
+
+	// The position moves after all entries, so a read that failed is repeated from its beginning.
 	r.Last, r.created = after, info.Created
 	return unreadable, nil
 }
@@ -97,21 +106,26 @@ func readKeyEnds(
 	if err != nil {
 		return after, 0, err
 	}
+
 	last = after
 	var delivered uint64
 	for pending := consumer.CachedInfo().NumPending; pending > 0; {
 		f, err := fetchKeyEnds(consumer, pending, delivered)
+		// The fetch does not take ctx.
 		if err == nil {
 			err = ctx.Err()
 		}
+
 		if err == nil {
 			err = work(f.entries)
 		}
 		if err != nil {
 			return after, 0, err
 		}
+
 		last, pending, delivered, unreadable = f.last, f.pending, f.delivered, unreadable+f.unreadable
 	}
+
 	return last, unreadable, stream.DeleteConsumer(ctx, consumer.CachedInfo().Name)
 }
 
@@ -131,24 +145,29 @@ func fetchKeyEnds(consumer jetstream.Consumer, pending, delivered uint64) (f fet
 	if err != nil {
 		return f, err
 	}
+
 	for m := range batch.Messages() {
 		meta, err := m.Metadata()
 		if err != nil {
 			return f, err
 		}
 		f.last, f.pending, f.delivered = meta.Sequence.Stream, meta.NumPending, meta.Sequence.Consumer
+
 		if e, err := decodeKeyEnd(m); err != nil {
 			f.unreadable++
 		} else {
 			f.entries = append(f.entries, e)
 		}
 	}
+
 	if err := batch.Error(); err != nil {
 		return f, err
 	}
 	if f.last == 0 {
 		return f, errors.New("the server delivers no messages")
 	}
+
+	// The consumer counts its deliveries, so a message that did not arrive leaves a gap.
 	if lost := f.delivered - delivered - uint64(len(f.entries)+f.unreadable); lost > 0 {
 		return f, fmt.Errorf("%d messages were lost on the way", lost)
 	}

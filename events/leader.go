@@ -46,6 +46,7 @@ func askLeader(
 	if err != nil {
 		return m, err
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, leaderTimeout)
 	defer cancel()
 	prefix := strings.TrimSuffix(cmp.Or(js.Options().APIPrefix, jetstream.DefaultAPIPrefix), ".")
@@ -54,6 +55,7 @@ func askLeader(
 		return m, err
 	}
 
+	// The server answers with a message or with an error.
 	var answer struct {
 		Message struct {
 			Subject  string    `json:"subject"`
@@ -64,6 +66,7 @@ func askLeader(
 		} `json:"message"`
 		Error *jetstream.APIError `json:"error"`
 	}
+
 	switch err = json.Unmarshal(reply.Data, &answer); {
 	case err != nil:
 		return m, fmt.Errorf("answer of stream %s: %w", stream, err)
@@ -71,6 +74,7 @@ func askLeader(
 		return m, jetstream.ErrMsgNotFound
 	case answer.Error != nil:
 		return m, answer.Error
+
 	case answer.Message.Sequence == 0:
 		return m, errors.New("answer of stream " + stream + " without a message")
 	}

@@ -27,12 +27,16 @@ func (d *Decoder) line(o *object, source string) {
 				"unknown member: a line has type, data, system, id and time")
 		}
 	}
+
 	ceType := required(o, "type", text)
 	system := nullable(o, "system", text)
 	id := nullable(o, "id", text)
+
+	// A line without an id is a new event each time it is read.
 	if !id.Valid {
 		id.Value = uuid.NewString()
 	}
+
 	a := attributes{specVersion: specVersion, id: id.Value, source: source, time: nullable(o, "time", text).Value}
 	a.check(&d.event, &d.problems, func(attribute string) string { return "/" + attribute })
 	if len(d.problems) > 0 {
@@ -42,6 +46,8 @@ func (d *Decoder) line(o *object, source string) {
 	if data := o.requiredObject("data"); data != nil {
 		d.data(ceType, "/type", data)
 	}
+
+	// The subject has the system of the line, or else of the data. Both must agree.
 	token := cmp.Or(strings.ToLower(system.Value), systemToken(d.event.System))
 	d.message.Subject = subjectRoot + "." + token + "." + string(d.event.Entity)
 	d.checkSubject("/system")

@@ -36,16 +36,20 @@ func ReadLines(ctx context.Context, input io.Reader, source string) <-chan Line 
 		scanner := bufio.NewScanner(input)
 		scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
 		number := 1
+
 		for ; scanner.Scan(); number++ {
 			text := bytes.TrimSpace(scanner.Bytes())
 			if len(text) == 0 {
 				continue
 			}
+
 			event, err := DecodeLine(text, source)
 			if !send(ctx, lines, Line{Number: number, Event: event, Err: err}) || err != nil {
 				return
 			}
 		}
+
+		// The input has ended or could not be read, or its last line is too long.
 		err := scanner.Err()
 		if errors.Is(err, bufio.ErrTooLong) {
 			err = fmt.Errorf("longer than %d bytes", maxLine)
@@ -54,6 +58,7 @@ func ReadLines(ctx context.Context, input io.Reader, source string) <-chan Line 
 			send(ctx, lines, Line{Number: number, Err: err})
 		}
 	}()
+
 	return lines
 }
 

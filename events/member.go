@@ -43,6 +43,7 @@ func planOf(t reflect.Type) plan {
 	if known, ok := plans.Load(t); ok {
 		return known.(plan)
 	}
+
 	p := make(plan, 0, t.NumField())
 	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -50,6 +51,8 @@ func planOf(t reflect.Type) plan {
 			p = append(p, plannedMember{name, field.Index[0], newMemberReader(field.Type, rule)})
 		}
 	}
+
+	// Two goroutines can make the plan of one type. Both plans are the same.
 	plans.Store(t, p)
 	return p
 }
@@ -66,10 +69,12 @@ func (p plan) read(o *object, to reflect.Value) {
 
 // newMemberReader returns the reader of fields of a type.
 func newMemberReader(t reflect.Type, rule string) memberReader {
+	// Each reader of scalars serves one Go type, and is nil for a field of another type.
 	for _, scalars := range []memberReader{
 		scalarReader(t, textOf(rule)),
 		scalarReader(t, integerOf(rule)),
 		scalarReader(t, identifierOf(rule)),
+
 		scalarReader(t, number),
 		scalarReader(t, boolean),
 		scalarReader(t, instant),
@@ -79,10 +84,12 @@ func newMemberReader(t reflect.Type, rule string) memberReader {
 		}
 	}
 
+	// Every other field is a list, an object that can be null, or an object.
 	switch t.Kind() {
 	case reflect.Slice:
 		elements := planOf(t.Elem())
 		return func(o *object, name string, to any) { elements.readList(o, name, reflect.ValueOf(to).Elem()) }
+
 	case reflect.Pointer:
 		members := planOf(t.Elem())
 		return func(o *object, name string, to any) {
@@ -90,6 +97,7 @@ func newMemberReader(t reflect.Type, rule string) memberReader {
 				members.readNested(o, name, reflect.ValueOf(to).Elem())
 			}
 		}
+
 	default:
 		members := planOf(t)
 		return func(o *object, name string, to any) {
@@ -127,15 +135,19 @@ func (p plan) readList(o *object, name string, to reflect.Value) {
 	if !ok {
 		return
 	}
+
 	list, objects := reflect.MakeSlice(to.Type(), n, n), 0
 	for i, element := range each(elements) {
 		if element[0].kind != '{' {
 			o.elementProblem(name, i, "must be an object")
 			continue
 		}
+
+		// An object takes the place of an element that was left out before it.
 		p.read(o.inner(name, i+1, element[1:]), list.Index(objects))
 		objects++
 	}
+
 	to.Set(list.Slice(0, objects))
 }
 
@@ -157,6 +169,7 @@ func textOf(rule string) scalar[string] {
 	if strings.Contains(rule, "|") {
 		return oneOf(strings.Split(rule, "|")...)
 	}
+
 	texts := map[string]scalar[string]{
 		"":             text,
 		"name":         name,
@@ -175,6 +188,7 @@ func textOf(rule string) scalar[string] {
 		"reference":    oneOf(fetchableTypes()...),
 		"action":       oneOf(append(fetchableTypes(), literalTypes()...)...),
 	}
+
 	return texts[rule]
 }
 
@@ -185,6 +199,7 @@ func integerOf(rule string) scalar[int64] {
 		to, _ := strconv.ParseInt(high, 10, 64)
 		return integer(from, to)
 	}
+
 	switch rule {
 	case "seconds":
 		return integer(0, math.MaxInt32)
@@ -195,6 +210,8 @@ func integerOf(rule string) scalar[int64] {
 	case "body bytes":
 		return integer(0, MaxBodyBytes)
 	}
+
+	// An integer without a rule is a version.
 	return version
 }
 

@@ -76,6 +76,8 @@ func readHeader(h nats.Header) attributes {
 		time:        header(h, headerTime),
 		contentType: header(h, headerContentType),
 	}
+
+	// A server marks its copy of a stored message with one of these headers, and readers refuse the copy.
 	for name := range h {
 		a.server = cmp.Or(a.server, inAnyCase(name, "Nats-Stream", "Nats-Subject", "Nats-Sequence", "Nats-Time-Stamp"))
 	}
@@ -105,6 +107,7 @@ func (a attributes) check(e *Event, p *problems, at func(attribute string) strin
 	if a.specVersion != specVersion {
 		p.add(at("specversion"), `must be "1.0"`)
 	}
+
 	for _, attribute := range []struct{ name, value string }{{"id", a.id}, {"source", a.source}} {
 		switch {
 		case attribute.value == "":
@@ -115,10 +118,13 @@ func (a attributes) check(e *Event, p *problems, at func(attribute string) strin
 			p.add(at(attribute.name), "must be UTF-8 without control characters or spaces around it")
 		}
 	}
+
 	e.ID, e.Source = a.id, a.source
+	// The time is optional.
 	if a.time == "" {
 		return
 	}
+
 	t, ok := parseRFC3339(a.time)
 	if !ok {
 		p.add(at("time"), "must be an RFC 3339 time")
@@ -137,6 +143,7 @@ func Encode(e Event) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
+
 	m := Message{
 		Subject: Subject(e.System, e.Entity),
 		Header: nats.Header{
@@ -149,9 +156,12 @@ func Encode(e Event) (Message, error) {
 		},
 		Data: data,
 	}
+
 	if !e.Time.IsZero() {
 		m.Header[headerTime] = []string{e.Time.UTC().Format(time.RFC3339Nano)}
 	}
+
+	// Decode has all rules, so Encode needs no checks of its own.
 	_, err = Decode(m)
 	return m, err
 }
@@ -160,10 +170,12 @@ func encodeData(e Event) ([]byte, error) {
 	if !e.Deleted() {
 		return json.Marshal(e.State, json.Deterministic(true))
 	}
+
 	r, ok := registered(e.Entity)
 	if !ok {
 		return nil, fmt.Errorf("the entity %q is unknown", e.Entity)
 	}
+
 	d := deletion{Version: e.Version, PhoneSystemID: Null[uuid.UUID]{e.System, e.System != uuid.Nil}}
 	if err := r.writeKey(e.Key, &d); err != nil {
 		return nil, err

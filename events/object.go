@@ -128,6 +128,7 @@ func values[T any](o *object, name string, limit int, read scalar[T]) []T {
 	if !ok {
 		return nil
 	}
+
 	ts := make([]T, 0, n)
 	for i, element := range each(elements) {
 		t, problem := read(element[0].value)
@@ -136,6 +137,7 @@ func values[T any](o *object, name string, limit int, read scalar[T]) []T {
 		}
 		ts = append(ts, t)
 	}
+
 	return ts
 }
 
@@ -150,9 +152,11 @@ func (o *object) array(name string, limit int) (elements []member, n int, ok boo
 		o.problem(name, "must be an array")
 		return nil, 0, false
 	}
+
 	if n = count(m[1:]); n > limit {
 		o.problem(name, atMost(limit, "elements"))
 		return nil, 0, false
 	}
+
 	return m[1:], n, true
 }

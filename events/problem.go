@@ -22,12 +22,14 @@ func (e *InvalidError) Error() string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
+
 		if p.Pointer != "" {
 			b.WriteString(p.Pointer)
 			b.WriteString(": ")
 		}
 		b.WriteString(p.Detail)
 	}
+
 	return b.String()
 }
 

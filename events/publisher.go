@@ -69,20 +69,26 @@ func newBackOff() backoff.BackOff {
 func (p *Publisher) Publish(ctx context.Context, events ...Event) error {
 	batch := make([]outgoing, 0, len(events))
 	numbers := make(map[string]int, len(events)) // by the ID of the message
+
+	// No event is sent before all events are valid.
 	for i, e := range events {
 		o, err := p.prepare(ctx, e)
 		if err == nil {
+			// The stream would take the second event for a repetition of the first.
 			id := o.message.Header.Get(jetstream.MsgIDHeader)
 			if first := numbers[id]; first > 0 {
 				err = fmt.Errorf("event %d has the same source and ID, %s: give each event an ID of its own", first, o.event.ID)
 			}
 			numbers[id] = i + 1
 		}
+
 		if err != nil {
 			return fmt.Errorf("event %d of %d (%s %s): %w", i+1, len(events), e.Type(), e.Key, err)
 		}
+
 		batch = append(batch, o)
 	}
+
 	return p.deliver(ctx, batch)
 }
 
@@ -99,10 +105,13 @@ func (p *Publisher) prepare(ctx context.Context, e Event) (outgoing, error) {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
+
 	o, err := encodeOutgoing(ctx, e)
 	if err != nil || o.message.Size() <= p.limit() {
 		return o, err
 	}
+
+	// A transcript that is too large for a message gets a claim check.
 	if t, ok := e.State.(*Transcript); ok && t.Object == nil {
 		if e.State, err = p.storeBody(ctx, t); err != nil {
 			return outgoing{}, err
@@ -111,6 +120,7 @@ func (p *Publisher) prepare(ctx context.Context, e Event) (outgoing, error) {
 			return outgoing{}, err
 		}
 	}
+
 	if size := o.message.Size(); size > p.limit() {
 		return outgoing{}, fmt.Errorf("message of %d bytes is over the limit of %d", size, p.limit())
 	}

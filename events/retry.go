@@ -22,15 +22,19 @@ func ParseRetry(header nats.Header) (sequence uint64, storedAt Time, ok bool) {
 	if !named {
 		return 0, 0, false
 	}
+
 	sequence, err := strconv.ParseUint(before, 10, 63) // PostgreSQL's bigint
 	if err != nil {
 		return 0, 0, false
 	}
+
+	// FormatRetry writes each value in one form. Any other spelling is refused.
 	milliseconds, err := strconv.ParseInt(after, 10, 64)
 	storedAt = Time(milliseconds)
 	if err != nil || FormatRetry(sequence, storedAt) != before+"/"+after {
 		return 0, 0, false
 	}
+
 	return sequence, storedAt, true
 }
 

@@ -127,10 +127,13 @@ func integer(low, high int64) scalar[int64] {
 		if v.kind != '0' {
 			return 0, "must be an integer"
 		}
+
+		// A fraction, an exponent or more than 64 bits are no integer here.
 		n, err := strconv.ParseInt(v.text, 10, 64)
 		if err != nil {
 			return 0, "must be an integer"
 		}
+
 		if n < low || n > high {
 			return 0, "must be from " + strconv.FormatInt(low, 10) + " to " + strconv.FormatInt(high, 10)
 		}

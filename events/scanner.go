@@ -39,11 +39,13 @@ type container struct {
 func (s *scanner) scan(data *bytes.Buffer, text string) ([]member, error) {
 	s.decoder.Reset(data, jsontext.AllowDuplicateNames(true))
 	s.text, s.members, s.open, s.name = text, slices.Grow(s.members[:0], min(len(text)/32+8, 64)), s.open[:0], ""
+
 	for len(s.members) == 0 || len(s.open) > 0 {
 		if err := s.next(); err != nil {
 			return nil, err
 		}
 	}
+
 	if _, err := s.decoder.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, errDataAfter
 	}
@@ -59,14 +61,18 @@ func (s *scanner) next() error {
 		}
 		s.open = append(s.open, container{index: len(s.members)})
 		return s.add(value{kind: byte(kind)})
+
 	case '}', ']':
 		if _, err := s.decoder.ReadToken(); err != nil {
 			return err
 		}
+
+		// The number of members is known at the end of the container.
 		index := s.open[len(s.open)-1].index
 		s.open = s.open[:len(s.open)-1]
 		s.members[index].span = int32(len(s.members) - index - 1)
 		return nil
+
 	default:
 		raw, err := s.decoder.ReadValue()
 		if err != nil {
@@ -82,9 +88,12 @@ func (s *scanner) scalar(v value, raw jsontext.Value) error {
 	switch {
 	case v.kind == '0':
 		v.text = s.text[end-len(raw) : end]
+
+	// Only a text with escapes needs a copy.
 	case v.kind == '"' && slices.Contains(raw, '\\'):
 		s.unquoted, _ = jsontext.AppendUnquote(s.unquoted[:0], raw) // what was read is valid
 		v.text = string(s.unquoted)
+
 	case v.kind == '"':
 		v.text = s.text[end-len(raw)+1 : end-1]
 	}
@@ -104,6 +113,8 @@ const maxCompared = 64
 func (s *scanner) checkName(members int) error {
 	object := &s.open[len(s.open)-1]
 	within := s.members[object.index+1:]
+
+	// The names are in a map only where comparing all of them would take long.
 	known := false
 	if members < maxCompared {
 		known = indexOf(within, s.name) >= 0
@@ -114,6 +125,7 @@ func (s *scanner) checkName(members int) error {
 				object.names[m[0].name] = true
 			}
 		}
+
 		known = object.names[s.name]
 		object.names[s.name] = true
 	}

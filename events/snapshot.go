@@ -56,12 +56,15 @@ func requestJSON[T any](ctx context.Context, conn *nats.Conn, subject string, bo
 	if err != nil {
 		return answer, err
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, maxSnapshotSilence)
 	defer cancel()
 	m, err := conn.RequestWithContext(ctx, subject, data)
 	if err != nil {
 		return answer, err
 	}
+
+	// The server answers a refused request with an error.
 	if err := answerError(m.Data); err != nil {
 		return answer, err
 	}
@@ -73,12 +76,14 @@ func answerError(data []byte) error {
 	if len(data) == 0 {
 		return nil
 	}
+
 	var answer struct {
 		Error *jetstream.APIError `json:"error"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return fmt.Errorf("answer: %w", err)
 	}
+
 	if answer.Error != nil {
 		return answer.Error
 	}
@@ -102,12 +107,15 @@ func SaveSnapshot(ctx context.Context, conn *nats.Conn, name string, w io.Writer
 }
 
 func saveSnapshot(ctx context.Context, conn *nats.Conn, name string, w io.Writer) (s Snapshot, err error) {
+	// The server sends chunks as soon as it has the request, so the subscription comes first.
 	inbox := conn.NewInbox()
 	chunks, err := conn.SubscribeSync(inbox)
 	if err != nil {
 		return s, err
 	}
 	defer func() { _ = chunks.Unsubscribe() }()
+
+	// A connection that breaks can lose chunks without an error.
 	reconnects := conn.Stats().Reconnects
 	s, err = requestJSON[Snapshot](ctx, conn, streamAPI+"SNAPSHOT."+name, saveRequest{
 		DeliverSubject: inbox, NoConsumers: true, ChunkSize: chunkLimit(conn), WindowSize: snapshotWindow,
@@ -115,6 +123,7 @@ func saveSnapshot(ctx context.Context, conn *nats.Conn, name string, w io.Writer
 	if err != nil {
 		return s, err
 	}
+
 	if err := receiveChunks(ctx, chunks, w); err != nil {
 		return s, err
 	}
@@ -131,12 +140,15 @@ func receiveChunks(ctx context.Context, chunks *nats.Subscription, w io.Writer) 
 		if err != nil {
 			return err
 		}
+
 		if len(m.Data) == 0 {
 			return snapshotEnd(m)
 		}
 		if _, err := w.Write(m.Data); err != nil {
 			return err
 		}
+
+		// The acknowledgement lets the server send more chunks.
 		if m.Reply == "" { // the last one
 			continue
 		}
@@ -186,6 +198,7 @@ func UnfinishedRestore(config jetstream.StreamConfig) bool {
 func closedSubject(name string) string { return "callboard.restore." + name }
 
 func restoreSnapshot(ctx context.Context, conn *nats.Conn, name string, s Snapshot, r io.Reader) error {
+	// No publisher can add messages during the restore, because the stream has a closed subject.
 	closed, err := s.closed(name)
 	if err != nil {
 		return err
@@ -194,11 +207,14 @@ func restoreSnapshot(ctx context.Context, conn *nats.Conn, name string, s Snapsh
 	if err != nil {
 		return err
 	}
+
 	if err := sendChunks(ctx, conn, target.DeliverSubject, r); err != nil {
 		// An end instead of the missing chunks: otherwise the server waits for them, and refuses another restore meanwhile.
 		_ = sendChunk(context.WithoutCancel(ctx), conn, target.DeliverSubject, nil, maxRestoreAbort)
 		return err
 	}
+
+	// The stream gets its own subjects when it is complete.
 	_, err = requestJSON[struct{}](ctx, conn, streamAPI+"UPDATE."+name, s.Config)
 	return err
 }
@@ -221,6 +237,7 @@ func (s Snapshot) edited(changes map[string]any) (Snapshot, error) {
 	if err := decoder.Decode(&config); err != nil {
 		return s, fmt.Errorf("config: %w", err)
 	}
+
 	maps.Copy(config, changes)
 	var err error
 	if s.Config, err = json.Marshal(config); err != nil {
@@ -232,14 +249,17 @@ func (s Snapshot) edited(changes map[string]any) (Snapshot, error) {
 // sendChunks sends all that r has, and returns when the server has stored it.
 func sendChunks(ctx context.Context, conn *nats.Conn, subject string, r io.Reader) error {
 	chunk := make([]byte, chunkLimit(conn))
+
 	for {
 		n, err := io.ReadFull(r, chunk)
 		if errors.Is(err, io.EOF) {
 			return sendChunk(ctx, conn, subject, nil, maxRestoreCompletion)
 		}
+		// The last chunk is usually shorter.
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return err
 		}
+
 		if err := sendChunk(ctx, conn, subject, chunk[:n], maxSnapshotSilence); err != nil {
 			return err
 		}

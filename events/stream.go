@@ -33,14 +33,17 @@ func StreamConfig(name string, partitions, replicas int) jetstream.StreamConfig 
 		Name:             name,
 		Subjects:         []string{publishedSubjects, ClockSubject},
 		SubjectTransform: partitionTransform(partitions),
-		Storage:          jetstream.FileStorage,
-		Retention:        jetstream.LimitsPolicy,
-		Discard:          jetstream.DiscardNew,
-		Duplicates:       DuplicateWindow,
-		Replicas:         replicas,
-		DenyDelete:       true,
-		DenyPurge:        true,
-		Metadata:         map[string]string{streamIDKey: uuid.NewString()},
+
+		Storage:    jetstream.FileStorage,
+		Retention:  jetstream.LimitsPolicy,
+		Discard:    jetstream.DiscardNew,
+		Duplicates: DuplicateWindow,
+		Replicas:   replicas,
+
+		// No event can be removed, because every rebuild needs all events.
+		DenyDelete: true,
+		DenyPurge:  true,
+		Metadata:   map[string]string{streamIDKey: uuid.NewString()},
 	}
 }
 
@@ -116,12 +119,14 @@ func retentionRules(cfg jetstream.StreamConfig) []streamRule {
 		{cfg.MaxMsgs > 0, "max_msgs is set: a full stream loses old events or refuses new ones."},
 		{cfg.MaxMsgsPerSubject > 0, "max_msgs_per_subject is set: " +
 			"a subject has all events of one entity and system, so most are lost."},
+
 		{cfg.Retention != jetstream.LimitsPolicy, "retention is not limits: acknowledged events are deleted."},
 		{cfg.Storage != jetstream.FileStorage, "storage is not file: a restart loses every event."},
 		{cfg.PersistMode != jetstream.DefaultPersistMode,
 			"persist_mode is not default: events are acknowledged before they are written."},
 		{cfg.Discard != jetstream.DiscardNew,
 			"discard is not new: a full stream deletes its oldest events without an error."},
+
 		{!cfg.DenyDelete, "deny_delete is off: a single event can be deleted."},
 		{!cfg.DenyPurge, "deny_purge is off: the stream can be emptied."},
 		{cfg.AllowRollup, "allow_rollup_hdrs is on: a publisher's header can remove earlier events."},
@@ -135,11 +140,13 @@ func retentionRules(cfg jetstream.StreamConfig) []streamRule {
 // minutes.
 func publishRules(cfg jetstream.StreamConfig) []streamRule {
 	short := cfg.Duplicates > 0 && cfg.Duplicates < DuplicateWindow
+
 	return []streamRule{
 		{short, "duplicate_window is " + cfg.Duplicates.String() + ", below " + DuplicateWindow.String() +
 			": a publisher's retry can be stored twice."},
 		{cfg.NoAck, "no_ack is on: publishers get no acknowledgement of stored events."},
 		{cfg.Sealed, "sealed is on: no event can be stored."},
+
 		{cfg.MaxMsgSize > 0, "max_msg_size is set: publishers check events against the server's max_payload only, " +
 			"so the stream refuses some."},
 		{cfg.Mirror == nil && !slices.Equal(slices.Sorted(slices.Values(cfg.Subjects)),
@@ -175,6 +182,7 @@ func EnsureStream(
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // somebody else created it meanwhile
 		return false, fmt.Errorf("stream %s: %w", config.Name, err)
 	}
+
 	return created, nil
 }
 

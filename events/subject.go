@@ -38,10 +38,13 @@ func subjectParts(subject string) (system, entity string, ok bool) {
 	if !rooted || dot < 0 {
 		return "", "", false
 	}
+
+	// The subject of a stored message has the partition before the system.
 	system, entity = rest[:dot], rest[dot+1:]
 	if _, after, stored := strings.Cut(system, "."); stored {
 		system = after
 	}
+
 	if strings.Contains(system, ".") {
 		return "", "", false
 	}

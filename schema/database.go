@@ -56,8 +56,10 @@ func SetPasswords(ctx context.Context, url string, passwords Passwords) error {
 		if err != nil {
 			return fmt.Errorf("password of %s: %w", r.role, err)
 		}
+
 		fmt.Fprintf(&statements, "alter role %s password '%s';", r.role, verifier)
 	}
+
 	// Two concurrent changes of a role would be an error.
 	return withMigrationLock(ctx, config, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, statements.String())

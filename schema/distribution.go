@@ -33,6 +33,7 @@ func Distribute(ctx context.Context, url string, shards, defaultShards int) (reb
 	if err != nil {
 		return false, err
 	}
+
 	err = withMigrationLock(ctx, config, func(conn *pgx.Conn) error {
 		moved := false
 		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) (err error) {
@@ -45,21 +46,26 @@ func Distribute(ctx context.Context, url string, shards, defaultShards int) (reb
 			if err != nil || distributed {
 				return err
 			}
+
 			err = tx.QueryRow(ctx, "select exists (select from projection.position)").Scan(&rebuild)
 			if err != nil || rebuild {
 				return err
 			}
+
+			// The tables have no rows, so no rows move.
 			moved = true
 			if err := distribute(ctx, tx, "projection"); err != nil {
 				return err
 			}
 			return grantLive(ctx, tx)
 		})
+
 		if err != nil || !moved {
 			return err
 		}
 		return balanceShards(ctx, conn, shards)
 	})
+
 	return rebuild, err
 }
 
@@ -68,10 +74,14 @@ func prepareNodes(ctx context.Context, tx pgx.Tx, shards, defaultShards int) (in
 	if err := checkNodes(ctx, tx); err != nil {
 		return 0, err
 	}
+
+	// A given number wins over the partitions of the live generation, and these win over the default.
 	const shardsSQL = "select coalesce(nullif($1, 0), partitions, $2) from projection.generation"
 	if err := tx.QueryRow(ctx, shardsSQL, shards, defaultShards).Scan(&shards); err != nil {
 		return 0, fmt.Errorf("distribution: %w", err)
 	}
+
+	// The database's setting is for later sessions, and the local setting is for this transaction.
 	err := execute(ctx, tx, []string{
 		fmt.Sprintf("alter database %s set citus.shard_count = %d", databaseOf(tx), shards),
 		fmt.Sprintf("set local citus.shard_count = %d", shards),
@@ -79,6 +89,7 @@ func prepareNodes(ctx context.Context, tx pgx.Tx, shards, defaultShards int) (in
 	if err != nil {
 		return 0, err
 	}
+
 	if err := distributeStreams(ctx, tx); err != nil {
 		return 0, err
 	}
@@ -96,11 +107,14 @@ func checkNodes(ctx context.Context, tx pgx.Tx) error {
 	if !nodes {
 		return fmt.Errorf("%w: 'create extension citus' has not been run in this database", ErrNotDistributable)
 	}
+
+	// A node counts only if shards may be placed there.
 	var workers bool
 	err = tx.QueryRow(ctx, "select exists (select from ("+nodesSQL+") node)").Scan(&workers)
 	if err != nil {
 		return fmt.Errorf("nodes: %w", err)
 	}
+
 	if !workers {
 		return fmt.Errorf("%w: add a worker with citus_add_node", ErrNotDistributable)
 	}
@@ -228,6 +242,7 @@ func balanceShards(ctx context.Context, conn *pgx.Conn, partitions int) error {
 		return fmt.Errorf("list the nodes: %w", err)
 	}
 
+	// The list of shards follows the moves, so no move needs another query.
 	for s, to := nextMove(shards, nodes); s != nil; s, to = nextMove(shards, nodes) {
 		if _, err := conn.Exec(ctx, moveShardSQL, s.ID, s.Host, s.Port, to.Host, to.Port); err != nil {
 			return fmt.Errorf("move shard %d: %w", s.ID, err)
@@ -247,6 +262,7 @@ func nextMove(shards []shard, nodes []node) (s *shard, to node) {
 	fewest := slices.MinFunc(nodes, func(a, b node) int { return cmp.Compare(on[a], on[b]) })
 	most := slices.MaxFunc(nodes, func(a, b node) int { return cmp.Compare(on[a], on[b]) })
 
+	// The shards are sorted by their partitions, so the first match is the largest shard.
 	for i := range shards {
 		s := &shards[i]
 		if (node{s.Host, s.Port}) == most && on[fewest]+s.Partitions < on[most] {

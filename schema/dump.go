@@ -60,10 +60,13 @@ func prepareDump(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, waitForFiles); err != nil {
 		return fmt.Errorf("session settings: %w", err)
 	}
+
+	// A database without any migration has no table of migrations.
 	var migrated bool
 	if err := tx.QueryRow(ctx, "select to_regclass('control.migration') is not null").Scan(&migrated); err != nil {
 		return fmt.Errorf("migrations: %w", err)
 	}
+
 	var version int64
 	if migrated {
 		const last = "select coalesce(max(version_id), 0) from control.migration where is_applied"
@@ -71,6 +74,7 @@ func prepareDump(ctx context.Context, tx pgx.Tx) error {
 			return fmt.Errorf("migrations: %w", err)
 		}
 	}
+
 	if version != Version() {
 		return &VersionError{Database: version}
 	}

@@ -27,7 +27,9 @@ func NewLoad(ctx context.Context, conn *pgx.Conn) (*Load, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	l := &Load{tx}
+	// Commit replaces schemas, so the transaction may have one session of each node only.
 	if _, err = tx.Exec(ctx, OneSessionPerNode); err == nil {
 		err = l.checkEmpty(ctx)
 	}
@@ -35,6 +37,7 @@ func NewLoad(ctx context.Context, conn *pgx.Conn) (*Load, error) {
 		l.Close(ctx)
 		return nil, err
 	}
+
 	return l, nil
 }
 
@@ -44,9 +47,12 @@ func (l *Load) Close(ctx context.Context) { _ = l.tx.Rollback(context.WithoutCan
 // checkEmpty locks the tables and refuses rows that 'migrate' did not make. Projectors that found the database empty
 // may have left positions at 0, the identity of a stream, and the position of a stream of audit entries.
 func (l *Load) checkEmpty(ctx context.Context) error {
+	// No other session may write to these tables until the load ends.
 	if _, err := l.tx.Exec(ctx, "lock table "+strings.Join(DumpTables(), ", ")+" in share row exclusive mode"); err != nil {
 		return fmt.Errorf("lock tables: %w", err)
 	}
+
+	// Migrations and idle projectors leave other rows only.
 	for _, c := range []struct{ table, condition string }{
 		{"access.key", "true"},
 		{"access.key_use", "true"},
@@ -68,6 +74,7 @@ func (l *Load) checkEmpty(ctx context.Context) error {
 		if err := l.tx.QueryRow(ctx, query).Scan(&filled); err != nil {
 			return fmt.Errorf("rows of %s: %w", c.table, err)
 		}
+
 		if filled {
 			return fmt.Errorf("%w: %s has rows", ErrNotEmpty, c.table)
 		}
@@ -134,17 +141,20 @@ var ErrOldKeys = errors.New("the list of keys is older than the backup, or of an
 func (l *Load) EndListedKeys(ctx context.Context, list []KeyState) (ended, unknown []KeyState, err error) {
 	ids, revoked, expires := ends(list)
 	known, missing, err := l.compareKeys(ctx, ids)
+	// A list without some keys of the database can't be newer than the backup.
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case missing > 0:
 		return nil, nil, fmt.Errorf("%w: it lacks %d keys", ErrOldKeys, missing)
 	}
+
 	for _, k := range list {
 		if !known[k.ID] {
 			unknown = append(unknown, k)
 		}
 	}
+
 	ended, err = l.endKeys(ctx, ids, revoked, expires)
 	return ended, unknown, err
 }
@@ -179,6 +189,7 @@ func (l *Load) compareKeys(ctx context.Context, ids []uuid.UUID) (known map[uuid
 	known = make(map[uuid.UUID]bool)
 	var id uuid.UUID
 	var listed bool
+
 	_, err = pgx.ForEachRow(rows, []any{&id, &listed}, func() error {
 		known[id] = true
 		if !listed {
@@ -189,6 +200,7 @@ func (l *Load) compareKeys(ctx context.Context, ids []uuid.UUID) (known map[uuid
 	if err != nil {
 		return nil, 0, fmt.Errorf("compare keys: %w", err)
 	}
+
 	return known, missing, nil
 }
 
@@ -208,9 +220,13 @@ func (l *Load) Commit(ctx context.Context) error {
 	if _, err := l.tx.Exec(ctx, endGenerationsSQL); err != nil {
 		return fmt.Errorf("generations: %w", err)
 	}
+
+	// The backup has no projection: projectors fill an empty projection from the stream.
 	if err := ReplaceProjection(ctx, l.tx); err != nil {
 		return err
 	}
+
+	// The end of the load means that the rows are on the disk, whatever the session's default is.
 	if _, err := l.tx.Exec(ctx, "set local synchronous_commit = on"); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}

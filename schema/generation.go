@@ -28,12 +28,15 @@ func NewGeneration(ctx context.Context, tx pgx.Tx, partitions int) (Generation, 
 	if err != nil {
 		return g, fmt.Errorf("generation: %w", err)
 	}
+
 	if err := execute(ctx, tx, []string{"create schema " + g.Schema()}); err != nil {
 		return g, err
 	}
 	if err := createTables(ctx, tx, g.Schema(), g.ID, partitions); err != nil {
 		return g, err
 	}
+
+	// The grants name all tables of the schema, so the tables come first.
 	return g, grantOn(ctx, tx, g.Schema())
 }
 
@@ -71,6 +74,8 @@ func DropVerification(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
+
+	// A user can't drop the tables of another user.
 	err = execute(ctx, tx, statements)
 	if HasCode(err, pgerrcode.InsufficientPrivilege) {
 		return fmt.Errorf("an interrupted command of another user has left tables in the schema %s: "+

@@ -30,19 +30,24 @@ func InvalidatePlans(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
+
 	began, wait := time.Now(), time.Millisecond
 	for {
 		now, err := running(ctx, conn)
 		if err != nil {
 			return err
 		}
+
+		// The list comes first: a transaction that is missing there ended before these plans are invalidated.
 		if _, err := conn.Exec(ctx, invalidatePlansSQL); err != nil {
 			return fmt.Errorf("invalidate plans: %w", err)
 		}
+
 		before = slices.DeleteFunc(before, func(transaction string) bool { return !slices.Contains(now, transaction) })
 		if len(before) == 0 || time.Since(began) > maxPlanWait {
 			return nil
 		}
+
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -57,12 +57,14 @@ func repeat(ctx, statement context.Context, pool *pgxpool.Pool, run Statement) e
 			pool.Reset() // the server has probably closed the idle connections too
 		case HasCode(err, pgerrcode.UndefinedTable):
 			// A rebuild can rename the tables of a node between the planning of a statement and its execution there.
+
 		case HasCode(err, pgerrcode.InvalidPassword):
 			select {
 			case <-ctx.Done():
 				return err
 			case <-time.After(passwordPause):
 			}
+
 		default:
 			return err
 		}
@@ -78,6 +80,8 @@ func runOnce(ctx, statement context.Context, pool *pgxpool.Pool, run Statement) 
 			rows, err = run(statement, conn)
 		}
 	}
+
+	// The caller gets the error of ctx even if the statement has succeeded.
 	if ctx.Err() != nil {
 		err = errors.Join(ctx.Err(), err)
 	}
@@ -90,10 +94,13 @@ func connectionLost(err error) bool {
 	if errors.As(err, &connect) {
 		return false
 	}
+
+	// A server that shuts down says why it ends the session.
 	var server *pgconn.PgError
 	if errors.As(err, &server) {
 		return server.Code == pgerrcode.AdminShutdown || server.Code == pgerrcode.CrashShutdown
 	}
+
 	var network *net.OpError
 	return errors.As(err, &network) && !network.Timeout() || errors.Is(err, pgconn.ErrConnClosed) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)

@@ -53,23 +53,29 @@ func Migrate(ctx context.Context, url string) (superuserSteps []string, err erro
 	if err != nil {
 		return nil, err
 	}
+
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		if n.Code == pgerrcode.Warning { // raised by roles.sql: PostgreSQL's own warnings have other codes
 			superuserSteps = append(superuserSteps, n.Message)
 		}
 	}
+
 	err = withMigrationLock(ctx, config, func(conn *pgx.Conn) error {
 		if err := checkEncoding(conn); err != nil {
 			return err
 		}
+
+		// Migrations grant rights to the roles, so the roles come first.
 		if _, err := conn.Exec(ctx, rolesSQL); err != nil {
 			return fmt.Errorf("roles: %w", err)
 		}
 		if err := migrateControl(ctx, conn.Config()); err != nil {
 			return fmt.Errorf("control migrations: %w", err)
 		}
+
 		return ensureProjection(ctx, conn)
 	})
+
 	return superuserSteps, err
 }
 
@@ -169,6 +175,7 @@ func CheckMigrated(ctx context.Context, db RowQuerier) error {
 	var last int64
 	err := db.QueryRow(ctx, "select coalesce(max(version_id), 0) from control.migration where is_applied").Scan(&last)
 	switch {
+	// Before the first migrations the table, or the role's right to read it, is missing.
 	case HasCode(err, pgerrcode.UndefinedTable, pgerrcode.InsufficientPrivilege):
 		return ErrNotMigrated
 	case err != nil:
@@ -176,6 +183,7 @@ func CheckMigrated(ctx context.Context, db RowQuerier) error {
 	case last < Version():
 		return ErrNotMigrated
 	}
+
 	return nil
 }
 
@@ -197,12 +205,15 @@ func ensureProjection(ctx context.Context, conn *pgx.Conn) error {
 		if !exists {
 			return buildProjection(ctx, tx)
 		}
+
 		var current bool
 		err := tx.QueryRow(ctx, "select definition = $1 from control.generation where state = 'live'",
 			Definition()).Scan(&current)
 		if err != nil {
 			return fmt.Errorf("generation: %w", err)
 		}
+
+		// The projection of another release stays as it is, because only a rebuild can replace its rows.
 		if !current {
 			return ErrProjectionChanged
 		}
@@ -215,10 +226,13 @@ func buildProjection(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, "update control.generation set state = 'dropped' where state = 'live'"); err != nil {
 		return fmt.Errorf("generation: %w", err)
 	}
+
+	// The projector that claims the first stream sets the number of partitions.
 	g, err := NewGeneration(ctx, tx, 0)
 	if err != nil {
 		return err
 	}
+
 	if err := g.CreateReaderIndexes(ctx, tx); err != nil {
 		return err
 	}
@@ -238,15 +252,18 @@ func projectionDDL() string {
 // tablesDDL returns the projection's files without the statistics and the indexes of readers.
 func tablesDDL() string {
 	var ddl strings.Builder
+
 	// An embedded folder can be read, and ReadDir sorts by name.
 	entries, _ := projectionFiles.ReadDir("projection")
 	for _, entry := range entries {
 		if entry.Name() == statisticsFile || entry.Name() == readerIndexesFile {
 			continue
 		}
+
 		file, _ := projectionFiles.ReadFile("projection/" + entry.Name())
 		ddl.Write(file)
 	}
+
 	return ddl.String()
 }
 

@@ -24,12 +24,15 @@ func scramVerifier(password string) (string, error) {
 		// The normalization of other characters (SASLprep) differs between clients.
 		return "", errors.New("must be of printable ASCII characters")
 	}
+
 	salt := make([]byte, scramSaltSize)
 	_, _ = rand.Read(salt) // never fails
 	salted, err := pbkdf2.Key(sha256.New, password, salt, scramIterations, sha256.Size)
 	if err != nil {
 		return "", err
 	}
+
+	// The server stores a hash of the client key, and no client can log in with the hash.
 	storedKey := sha256.Sum256(keyedHash(salted, "Client Key"))
 	encode := base64.StdEncoding.EncodeToString
 	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s",

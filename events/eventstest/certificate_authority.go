@@ -27,14 +27,18 @@ func NewCertificateAuthority(tb testing.TB) *CertificateAuthority {
 	if err != nil {
 		tb.Fatal(err)
 	}
+
+	// The authority needs the template before it signs, because the certificate is its own issuer.
 	a := &CertificateAuthority{key: key}
 	a.certificate = &x509.Certificate{
 		Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
+
 	signed := a.sign(tb, a.certificate, key)
 	if a.certificate, err = x509.ParseCertificate(signed); err != nil {
 		tb.Fatal(err)
 	}
+
 	return a
 }
 
@@ -58,10 +62,12 @@ func (a *CertificateAuthority) Issue(tb testing.TB, hosts ...string) (certificat
 	if len(hosts) == 0 {
 		addresses = []net.IP{net.IPv4(127, 0, 0, 1)}
 	}
+
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		tb.Fatal(err)
 	}
+
 	signed := a.sign(tb, &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "test"},
 		DNSNames:    hosts,
@@ -69,6 +75,7 @@ func (a *CertificateAuthority) Issue(tb testing.TB, hosts ...string) (certificat
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, private)
+
 	encoded, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
 		tb.Fatal(err)
@@ -83,8 +90,10 @@ func (a *CertificateAuthority) sign(tb testing.TB, template *x509.Certificate, k
 	if err != nil {
 		tb.Fatal(err)
 	}
+
 	template.SerialNumber = serial
 	template.NotBefore, template.NotAfter = time.Now().Add(-12*time.Hour), time.Now().Add(12*time.Hour)
+
 	signed, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &key.PublicKey, a.key)
 	if err != nil {
 		tb.Fatal(err)

@@ -36,15 +36,18 @@ func NewRoutedCluster(tb testing.TB, advertised string, route func(from, to int,
 			address := "127.0.0.1:" + strconv.Itoa(s.options.Cluster.Port)
 			routes = append(routes, &url.URL{Scheme: "nats", Host: route(i, to, address)})
 		}
+
 		s := NewServer(tb, func(o *server.Options) {
 			o.ServerName = fmt.Sprintf("server%d", i)
 			o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: FreePort(tb), Advertise: advertised}
 			o.Routes = routes
 		})
 		Eventually(tb, "the server listens for routes", func() bool { return s.running.ClusterAddr() != nil })
+
 		// Each server has routes to the servers before it. It learns of the later servers from their routes to it.
 		c = append(c, s)
 	}
+
 	// A request that no leader answers waits for its timeout, so none is made before.
 	Eventually(tb, "all servers follow a leader", func() bool {
 		leaders := 0
@@ -55,8 +58,10 @@ func NewRoutedCluster(tb testing.TB, advertised string, route func(from, to int,
 				return false
 			}
 		}
+
 		return leaders == 1
 	})
+
 	return c
 }
 

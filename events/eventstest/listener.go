@@ -35,10 +35,12 @@ func Get(tb testing.TB, listener net.Listener, path string) (status int, body st
 	if err != nil {
 		tb.Fatal(err)
 	}
+
 	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 	if err != nil {
 		return 0, err.Error()
 	}
+
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {

@@ -15,6 +15,7 @@ func Metrics(tb testing.TB, registry prometheus.Gatherer) map[string]float64 {
 	if err != nil {
 		tb.Fatal(err)
 	}
+
 	values := make(map[string]float64)
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
@@ -22,9 +23,11 @@ func Metrics(tb testing.TB, registry prometheus.Gatherer) map[string]float64 {
 			for _, label := range m.GetLabel() {
 				series = append(series, label.GetValue())
 			}
+
 			values[strings.Join(series, " ")] = m.GetCounter().GetValue() + m.GetGauge().GetValue() // it is one of the two
 		}
 	}
+
 	return values
 }
 

@@ -30,12 +30,15 @@ func FreePort(tb testing.TB) int {
 		listener, err := config.Listen(tb.Context(), "tcp", address)
 		free := err == nil && listener.Close() == nil
 		syscall.ForkLock.RUnlock()
+
 		if free {
 			tb.Cleanup(func() { _ = reserved.Close() })
 			return port
 		}
+
 		_ = reserved.Close()
 	}
+
 	tb.Fatal("no port below 28,000 is free")
 	return 0
 }

@@ -79,6 +79,8 @@ func (p *Proxy) accept() {
 		if err != nil {
 			return
 		}
+
+		// MoveTo can change the server between two connections.
 		p.mu.Lock()
 		to := p.server
 		p.mu.Unlock()
@@ -87,9 +89,11 @@ func (p *Proxy) accept() {
 			_ = client.Close()
 			continue
 		}
+
 		if !p.keep(client, server) {
 			return
 		}
+
 		p.connections.Add(1)
 		p.goroutines.Go(func() { p.forward(server, client, false) })
 		p.goroutines.Go(func() { p.forward(client, server, true) })
@@ -112,8 +116,11 @@ func (p *Proxy) keep(client, server net.Conn) bool {
 func (p *Proxy) forward(to io.WriteCloser, from io.Reader, replies bool) {
 	defer func() { _ = to.Close() }()
 	buffer := make([]byte, 1<<10)
+
 	for {
 		n, err := from.Read(buffer)
+
+		// No byte is written while Pause holds the lock.
 		p.forwarding.RLock()
 		if err == nil && (!replies || !p.losingReplies.Load()) {
 			_, err = to.Write(buffer[:n])

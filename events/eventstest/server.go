@@ -88,12 +88,14 @@ func (s *Server) startOnce() (listens bool) {
 	if err != nil {
 		s.tb.Fatalf("nats server: %v", err)
 	}
+
 	running.Start()
 	if running.Addr() == nil {
 		running.Shutdown()
 		running.WaitForShutdown()
 		return false
 	}
+
 	s.running = running
 	return true
 }
@@ -172,6 +174,8 @@ func disconnect(tb testing.TB, nc *nats.Conn) {
 	if nc.IsClosed() {
 		return
 	}
+
+	// The channel must exist before the connection closes: it reports later changes only.
 	closed := nc.StatusChanged(nats.CLOSED)
 	nc.Close()
 	select {
@@ -200,6 +204,7 @@ func CreateStream(tb testing.TB, js jetstream.JetStream, partitions int) jetstre
 	if err == nil {
 		_, err = js.CreateObjectStore(ctx, events.BucketConfig(1))
 	}
+
 	for _, config := range []jetstream.StreamConfig{events.KeyStreamConfig(1), events.AuditStreamConfig(1)} {
 		if err == nil {
 			_, err = js.CreateStream(ctx, config)
@@ -208,6 +213,7 @@ func CreateStream(tb testing.TB, js jetstream.JetStream, partitions int) jetstre
 	if err != nil {
 		tb.Fatalf("streams: %v", err)
 	}
+
 	return stream
 }
 

@@ -22,15 +22,18 @@ const (
 func Audio() []byte {
 	scale := []int{523, 659, 784, 659, 698, 587, 494, 392} // Hz
 	samples := make([]int16, melodyLength)
+
 	for i := range samples {
 		// A parabola in each half of a wave is close to a sine. A note fades as that of a bell.
 		at, fade := i%noteLength, noteLength-i%noteLength
+
 		phase := at * scale[i/noteLength%len(scale)] % sampleRate * 2
 		x := phase % sampleRate
 		wave := x * (sampleRate - x) / (sampleRate / 4)
 		if phase >= sampleRate {
 			wave = -wave
 		}
+
 		samples[i] = int16(2 * wave * fade / noteLength * fade / noteLength)
 	}
 
@@ -42,5 +45,6 @@ func Audio() []byte {
 	} {
 		_ = binary.Write(&wav, binary.LittleEndian, field) // a buffer never fails
 	}
+
 	return wav.Bytes()
 }

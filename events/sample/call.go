@@ -50,16 +50,19 @@ func (s *system) publishCall(q *queue, rng random, e ending) int {
 	}
 	c.group = groups[min(rng.IntN(len(groups)), rng.IntN(len(groups)))]
 
+	// Nearly all calls outside of the opening hours are inbound.
 	weights := []int{66, 25, 9}
 	if !c.open {
 		weights = []int{93, 5, 2}
 	}
 	[]func(){c.inbound, c.outbound, c.internal}[rng.weighted(weights...)]()
 
+	// The last leg ends when the call ends, so the first leg begins earlier by the time of all legs.
 	begin := c.at
 	for _, l := range c.legs {
 		begin -= l.ring + l.talk
 	}
+
 	for _, l := range c.legs {
 		l.CreatedAt = begin
 		begin += l.ring + l.talk
@@ -69,6 +72,7 @@ func (s *system) publishCall(q *queue, rng random, e ending) int {
 		}
 		publishLeg(q, c, l)
 	}
+
 	return len(c.legs)
 }
 
@@ -83,6 +87,8 @@ func (c *call) inbound() {
 	if !c.open {
 		weights = []int{4, 0, 0, 6, 25, 12, 55, 1, 1}
 	}
+
+	// These three outcomes need a second leg.
 	if c.maxLegs == 1 {
 		weights[1], weights[2], weights[3] = 0, 0, 0
 	}
@@ -91,18 +97,21 @@ func (c *call) inbound() {
 	switch kind := kinds[c.weighted(weights...)]; kind {
 	case "answered":
 		c.answer(l, "inbound", c.anyone(), "answered")
+
 	case "second":
 		// Nobody answers, and somebody else's phone rings: two legs of the same call.
 		l.setStatus("no-answer", "missed")
 		next := c.addInbound()
 		next.CallSid = l.CallSid
 		c.answer(next, "inbound", c.anyone(), "answered")
+
 	case "transferred":
 		c.answer(l, "inbound", c.anyone(), "transferred")
 		c.transfer()
 	case "forwarded":
 		l.setStatus("no-answer", "forwarded")
 		c.forward(l)
+
 	case "missed":
 		l.setStatus("no-answer", "missed")
 	case "abandoned":
@@ -145,10 +154,13 @@ func (c *call) addInbound() *leg {
 // transfer passes the call on to somebody, who may have voicemail or pass it on again.
 func (c *call) transfer() {
 	first, to := c.legs[0], c.anyone()
+
+	// The new leg has the caller of the call, and the first leg as its parent.
 	l := c.addLeg("inbound")
 	c.caller.setCaller(&l.Call)
 	l.ParentCallSid, l.RouteSummary = events.Some(first.CallSid), first.RouteSummary
 	l.dialExtension(to)
+
 	switch again := len(c.legs) < c.maxLegs && c.chance(10); {
 	case again:
 		c.answer(l, "brief", to, "transferred")
@@ -171,10 +183,12 @@ func (c *call) answer(l *leg, kind string, p *person, outcome string) {
 func (c *call) leaveMessage(l *leg, p *person) {
 	c.converse(l, "message", p)
 	l.setStatus("completed", "voicemail")
+
 	l.voicemail = &events.Voicemail{
 		ID: c.uuid(), PhoneSystemID: c.id, CallSid: l.CallSid, From: l.From, FromName: l.FromName,
 		Duration: int64(l.talk / second),
 	}
+
 	if c.chance(40) {
 		l.voicemail.ExtensionID = events.Some(p.extension.ID)
 	} else {
@@ -189,13 +203,17 @@ func (c *call) converse(l *leg, kind string, p *person) {
 		about = "brief"
 	}
 	l.person, l.about = p, pick(c.random, c.topics[about])
+
+	// The texts have placeholders for these values.
 	talk := conversation{random: c.random, texts: c.texts, values: map[string]string{
 		"business": c.state.Name, "agent": p.first, "caller": c.caller.first + " " + c.caller.last,
 		"first":  c.caller.first,
 		"number": c.anyNumber(c.random),
 	}}
+
 	talk.hold(kind, l.about)
 	l.turns, l.text = talk.turns, strings.Join(talk.said, "\n")
+	// The conversation counts hundredths of a second, the leg counts milliseconds.
 	l.talk = events.Time(talk.length)*10 + events.Time(c.between(1000, 5000))
 }
 
@@ -205,6 +223,7 @@ func (c *call) outbound() {
 	l.FromDisplay = events.Some(p.extension.Name + " (" + p.extension.Number + ")")
 	l.FromExtensionID = events.Some(p.extension.ID)
 	l.RouteSummary = present(p.extension.Name + " > " + c.number.Label.Value)
+
 	if c.IntN(400) == 0 {
 		// A call for help is neither recorded nor transcribed.
 		l.To, l.ToDisplay = events.Some("999"), events.Some("Emergency")
@@ -212,10 +231,12 @@ func (c *call) outbound() {
 		l.setStatus("completed", "answered")
 		return
 	}
+
 	if c.caller.number == "" {
 		c.caller = c.contact(1) // a withheld number cannot be called
 	}
 	l.dial(c.caller.number)
+
 	status := []string{"completed", "no-answer", "busy", "failed", "canceled"}[c.weighted(70, 19, 6, 2, 3)]
 	l.setStatus(status, "")
 	if status == "completed" {
@@ -226,13 +247,16 @@ func (c *call) outbound() {
 
 func (c *call) internal() {
 	l, from, to := c.addLeg("internal"), c.people[0], c.people[1]
+	// The caller and the called person differ.
 	if p := c.anyone(); p != to {
 		from = p
 	}
+
 	l.From, l.FromDisplay = events.Some(from.extension.Number), events.Some(from.extension.Name)
 	l.FromName, l.FromExtensionID = l.FromDisplay, events.Some(from.extension.ID)
 	l.dialExtension(to)
 	l.RouteSummary = present(from.extension.Number)
+
 	if c.chance(25) {
 		l.setStatus("no-answer", "missed")
 		return

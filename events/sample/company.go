@@ -78,8 +78,10 @@ func New(config Config) *Company {
 	for _, trade := range trades() {
 		texts = append(texts, readTexts(trade))
 	}
+
 	for i := range max(cmp.Or(config.Systems, 4), 1) {
 		s := newSystem(c, i, texts[i%len(texts)])
+
 		// Of four systems in a row, three belong to one organization and the last to none.
 		if i%4 == 0 {
 			c.organizations = append(c.organizations, Target{rng.uuid(), pick(rng, s.lists["organization"])})
@@ -87,6 +89,7 @@ func New(config Config) *Company {
 		if i%4 != 3 {
 			s.state.OrganizationID = events.Some(c.organizations[i/4].ID)
 		}
+
 		c.systems = append(c.systems, s)
 	}
 
@@ -98,6 +101,7 @@ func New(config Config) *Company {
 		}
 		c.groups = append(c.groups, g)
 	}
+
 	return c
 }
 
@@ -149,11 +153,13 @@ func (c *Company) Directory() iter.Seq[events.Event] {
 			states = append(states, g)
 		}
 
+		// Everything exists a day before the first call.
 		for _, state := range states {
 			e := envelope(c.from-day, events.Changed(state))
 			if e.System == uuid.Nil {
 				e.ID = fmt.Sprint(c.seed, "/", e.ID) // another company publishes its own events of these entities
 			}
+
 			if !yield(e) {
 				return
 			}
@@ -168,10 +174,13 @@ func envelope(at events.Time, e events.Event) events.Event {
 	if e.System != uuid.Nil {
 		system = e.System.String()
 	}
+
+	// Each service publishes its own entities.
 	service := map[events.Entity]string{
 		events.EntityCall: "telephony", events.EntityVoicemail: "telephony", events.EntityRecording: "media",
 		events.EntityTranscript: "transcription", events.EntityAnalysis: "insights",
 	}[e.Entity]
+
 	e.ID = fmt.Sprint(system, "/", e.Entity, "/", e.Key, "/", e.Version)
 	e.Source = "https://phones.example/" + cmp.Or(service, "directory")
 	e.Time = at.Std()
@@ -215,6 +224,7 @@ func classifications() []events.State {
 		class.Score = events.Some(float64(s.score) / 100)
 		all = append(all, class)
 	}
+
 	categories := "appointment information billing complaint callback emergency quote order new_client reminder status"
 	for code := range strings.FieldsSeq(categories) {
 		all = append(all, classification(events.KindCategory, code, label(code), at))

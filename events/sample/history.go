@@ -17,6 +17,8 @@ func (c *Company) History() iter.Seq[events.Event] {
 		for _, s := range c.systems {
 			s.reorganize(q)
 		}
+
+		// Halfway through the period the second group changes its phone systems.
 		if len(c.systems) > 1 {
 			extended, at := *c.groups[1], c.from+(c.until-c.from)/2
 			extended.Version, extended.PhoneSystemIDs = 2, append(extended.PhoneSystemIDs[:1:1], c.systems[1].state.ID)
@@ -32,10 +34,13 @@ func (c *Company) History() iter.Seq[events.Event] {
 					return
 				}
 			}
+
 			// Each leg counts as a call.
 			e := ending{at: end, open: open(end), maxLegs: min(c.calls-n, 3), latest: never}
 			n += pick(rng, c.systems).publishCall(q, rng, e)
 		}
+
+		// The last calls have events after their end.
 		for e := range q.due(c.until) {
 			if !yield(e) {
 				return

@@ -28,6 +28,7 @@ func Publish(
 	if rate > 0 {
 		size = min(max(int(rate/10), 1), maxBatch)
 	}
+
 	batch := make([]events.Event, 0, size)
 
 	publish := func() error {
@@ -44,6 +45,8 @@ func Publish(
 			case <-time.After(time.Until(start.Add(due))):
 			}
 		}
+
+		// A duplicate is no failure: the company was published before.
 		if err := publisher.Publish(ctx, batch...); err != nil && !errors.Is(err, events.ErrDuplicate) {
 			return err
 		}

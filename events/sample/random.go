@@ -37,6 +37,7 @@ func (r random) weighted(weights ...int) int {
 	for _, w := range weights {
 		total += w
 	}
+
 	at := r.IntN(total)
 	for i, w := range weights {
 		if at -= w; at < 0 {

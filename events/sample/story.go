@@ -39,26 +39,32 @@ func publishLeg(q *queue, c *call, l *leg) {
 			CreatedAt: l.StartTime.Value,
 		},
 	}
+
+	// Not every conversation is recorded, and only longer recordings are transcribed.
 	recorded := l.voicemail != nil || l.turns != nil && s.chance(93)
 	transcribed := recorded && l.talk > 8*second && s.chance(88)
 
 	if transcribed {
 		s.publishTranscript(events.TranscriptQueued)
 	}
+
 	if l.talk > 0 && s.chance(18) {
 		s.addTag("rule")
 	}
 	s.publishCall()
+
 	if l.voicemail != nil {
 		l.voicemail.CreatedAt, l.voicemail.RecordingSid = l.EndTime.Value, s.recording.RecordingSid
 		s.publishVoicemail()
 	}
+
 	if recorded {
 		s.record()
 	}
 	if transcribed {
 		s.transcribe()
 	}
+
 	s.edit(recorded)
 }
 
@@ -107,11 +113,14 @@ func (s *story) record() {
 		s.wait(second)
 		s.publishRecording(events.RecordingProcessing)
 	}
+
+	// A few recordings of calls never become available.
 	s.wait(15 * second)
 	if s.voicemail == nil && s.chance(2) {
 		s.publishRecording(events.RecordingUnavailable)
 		return
 	}
+
 	s.recording.DurationSeconds = events.Some(int64(s.talk / second))
 	s.recording.Audio = &events.Audio{Key: AudioKey, ContentType: "audio/wav", Bytes: audioBytes}
 	s.publishRecording(events.RecordingReady)
@@ -123,6 +132,8 @@ func (s *story) transcribe() {
 		s.wait(8 * second)
 		s.publishTranscript(events.TranscriptRunning)
 	}
+
+	// Most transcripts succeed, a few fail or are skipped.
 	s.wait(40 * second)
 	switch s.weighted(940, 35, 25) {
 	case 1:
@@ -133,8 +144,9 @@ func (s *story) transcribe() {
 		return
 	}
 
-	// Some transcripts are empty, some have no turns, and two colleagues are neither agent nor customer.
 	s.transcript.Text, s.transcript.Turns = events.Some(s.text), s.turns
+
+	// Some transcripts are empty, some have no turns, and two colleagues are neither agent nor customer.
 	switch {
 	case s.chance(1):
 		s.transcript.Text, s.transcript.Turns = events.Some(""), nil
@@ -145,8 +157,10 @@ func (s *story) transcribe() {
 			s.turns[i].Speaker = events.Speaker{Kind: "numbered", Ordinal: events.Some(int64(i%2 + 1))}
 		}
 	}
+
 	s.publishTranscript(events.TranscriptCompleted)
 	s.transcript.Text, s.transcript.Turns = events.Null[string]{}, nil // no later event repeats them
+
 	if s.voicemail == nil && s.chance(92) {
 		s.analyze()
 	}
@@ -158,7 +172,7 @@ func (s *story) analyze() {
 		ID: s.uuid(), PhoneSystemID: s.id, CallID: s.ID, CallSid: s.CallSid, CreatedAt: s.now,
 	}
 
-	// It takes a while, and sometimes fails.
+	// The analysis takes a while, and sometimes fails.
 	if s.chance(40) {
 		s.publishAnalysis("processing")
 	}
@@ -176,6 +190,7 @@ func (s *story) analyze() {
 	a.OverallScore, a.AnalyzedAt = events.Some(int64(s.between(low, high))), events.Some(s.now)
 	a.Category = present(s.about.category)
 	a.SentimentSource = events.Some("model")
+
 	if s.chance(40) {
 		a.ScorecardScore = events.Some(float64(s.between(2*low, 2*high)) / 2)
 	}
@@ -199,6 +214,7 @@ func (s *story) analyze() {
 	}
 
 	s.publishAnalysis(events.AnalysisCompleted)
+
 	if s.about.outcome != "" && s.chance(70) {
 		s.wait(second)
 		s.setOutcome(s.about.outcome, "analysis")
@@ -255,6 +271,7 @@ func (s *story) edit(recorded bool) {
 		s.wait(2 * hour)
 		s.setOutcome(pick(s.random, s.topics["inbound"]).outcome, "manual")
 	}
+
 	if s.chance(4) {
 		s.wait(3 * hour)
 		s.Tags = nil
@@ -267,6 +284,7 @@ func (s *story) edit(recorded bool) {
 		s.wait(10 * hour)
 		s.publishTranscript(pick(s.random, []string{events.TranscriptRemoved, events.TranscriptQueued}))
 	}
+
 	if s.voicemail != nil && s.chance(20) {
 		s.wait(5 * hour)
 		s.voicemail.Archived = true
@@ -276,10 +294,12 @@ func (s *story) edit(recorded bool) {
 			return
 		}
 	}
+
 	if recorded && s.voicemail == nil && s.chance(1) {
 		s.wait(20 * hour)
 		s.publishDeleted(&s.recording)
 	}
+
 	if s.chance(1) {
 		s.wait(20 * hour)
 		s.publishDeleted(&s.Call)

@@ -47,10 +47,12 @@ func newSystem(c *Company, index int, texts *texts) *system {
 		founded:     c.from - events.Time(rng.between(100, 900))*day,
 		reorganized: c.from + (c.until-c.from)/100*events.Time(rng.between(30, 70)),
 	}
+
 	name := conversation{random: rng, texts: texts, values: map[string]string{}}
 	s.state = &events.PhoneSystem{ID: s.id, Version: 1, Name: name.fill(pick(rng, texts.lists["business"]))}
 	s.directory = []events.State{s.state}
 
+	// Phones and groups refer to people, and menus refer to groups.
 	s.addPeople(rng)
 	s.addPhones(rng)
 	s.addNumbers(rng)
@@ -75,9 +77,11 @@ func (s *system) addPeople(rng random) {
 			Name:   first + " " + pick(rng, s.lists["last"]),
 			Status: "active", CreatedAt: at, UpdatedAt: at + day, VoicemailGreeting: s.playback("greetings/" + number),
 		}}
+
 		p.extension.UnansweredAction = s.refer("extension-voicemail", p.extension.ID)
 		s.directory = append(s.directory, p.extension)
 
+		// Only calls of a person with a representative are attributed.
 		if rng.chance(80) {
 			p.representative = &events.Representative{
 				ID: rng.uuid(), PhoneSystemID: s.id, Version: 1, Name: p.extension.Name, Status: "active",
@@ -96,14 +100,17 @@ func (s *system) addPhones(rng random) {
 		model := pick(rng, [][]string{
 			{"Yealink", "T54W", "96.86.0.100"}, {"Poly", "VVX 450", "6.4.6.2494"}, {"Snom", "D785", "10.1.184.15"},
 		})
+
 		phone := &events.Phone{
 			Name: x.Name + " " + model[1], DeviceRole: events.Some("desk"), Firmware: events.Some(model[2]),
 			Hardware: events.Hardware{Manufacturer: events.Some(model[0]), Model: events.Some(model[1])},
 		}
+
 		// A first byte of 2 marks a locally administered address.
 		mac := fmt.Sprintf("02:00:55:%02x:%02x:%02x", rng.IntN(256), rng.IntN(256), len(s.phones))
 		phone.MACAddress = events.Some(mac)
 		s.addPhone(rng, x, phone)
+
 		if rng.chance(15) {
 			s.addPhone(rng, x, &events.Phone{
 				Name: x.Name + " module", DeviceRole: events.Some("expansion-module"), Slot: events.Some[int64](1),
@@ -125,6 +132,7 @@ func (s *system) addPhone(rng random, x *events.Extension, p *events.Phone) {
 
 func (s *system) addNumbers(rng random) {
 	first := rng.IntN(900)
+
 	for i, label := range []string{"Main line", "Direct line", "Advertising", "Fax"} {
 		at := s.sometime(rng)
 		n := &events.PhoneNumber{
@@ -134,6 +142,7 @@ func (s *system) addNumbers(rng random) {
 			Origin:  pick(rng, []string{"managed", "carrier_hosted"}),
 			Country: events.Some("GB"), IsPrimary: i == 0,
 		}
+
 		s.numbers = append(s.numbers, n)
 		s.directory = append(s.directory, n)
 	}
@@ -155,6 +164,7 @@ func (s *system) addAgents(rng random) {
 // addGroups adds a call group per department. Everybody is in the first one.
 func (s *system) addGroups(rng random) {
 	patterns := []string{"simultaneous", "sequential", "round-robin", "longest-idle"}
+
 	for i, department := range s.lists["department"] {
 		at := s.sometime(rng)
 		g := &events.CallGroup{
@@ -163,9 +173,12 @@ func (s *system) addGroups(rng random) {
 			CreatedAt: at, UpdatedAt: at + day, RingPattern: pick(rng, patterns),
 			VoicemailGreeting: s.playback("greetings/" + strconv.Itoa(600+i)),
 		}
+
+		// The second group has every second person, the third group every third person.
 		for j := 0; j < len(s.people); j += i + 1 {
 			g.Members = append(g.Members, *s.refer("extension", s.people[j].extension.ID).Reference)
 		}
+
 		g.UnansweredAction = s.refer("call-group-voicemail", g.ID)
 		s.groups = append(s.groups, g)
 		s.directory = append(s.directory, g)
@@ -175,6 +188,7 @@ func (s *system) addGroups(rng random) {
 // addMenus adds the welcome menu and the menu for closed hours.
 func (s *system) addMenus(rng random) {
 	voicemail := s.refer("call-group-voicemail", s.groups[0].ID)
+
 	welcome := []events.Choice{
 		{Digit: "0", Label: events.Some("Operator"), Action: *s.refer("extension", s.people[0].extension.ID)},
 		{Digit: "9", Label: events.Some("Company directory"), Action: *literal("directory", "")},
@@ -202,6 +216,7 @@ func (s *system) addMenus(rng random) {
 			Prompt:    s.playback("prompts/" + strconv.Itoa(i+1)), Choices: [][]events.Choice{welcome, closed}[i],
 			DirectExtensionDialing: i == 0, NoInputAction: voicemail,
 		}
+
 		s.directory = append(s.directory, m)
 	}
 }
@@ -214,6 +229,7 @@ func (s *system) addClassifications(rng random) {
 		classification(events.KindCategory, "information", "Just a question", s.founded+day),
 		classification(events.KindCategory, "complaint", "Escalation", s.founded+day), negative,
 	}
+
 	for _, class := range s.classes {
 		class.PhoneSystemID = events.Some(s.id)
 		s.directory = append(s.directory, class)
@@ -237,11 +253,13 @@ func (s *system) reorganize(q *queue) {
 		q.add(at, e)
 		at += minute
 	}
+
 	remove := func(last events.Identity, versions int64) {
 		last.Version += versions
 		add(events.Deleted(last))
 	}
 
+	// A person takes another last name.
 	renamed := s.people[2]
 	extension := *renamed.extension
 	extension.Version, extension.UpdatedAt = 2, at
@@ -258,6 +276,7 @@ func (s *system) reorganize(q *queue) {
 	// One person leaves. The phones stay.
 	leaver := s.people[3]
 	isLeaver := func(r events.Reference) bool { return r.ID == leaver.extension.ID }
+
 	for _, p := range s.phones {
 		if p.ExtensionID.Value == leaver.extension.ID {
 			phone := *p
@@ -266,15 +285,19 @@ func (s *system) reorganize(q *queue) {
 			add(events.Changed(&phone))
 		}
 	}
+
 	for _, g := range s.groups {
 		group := *g
 		group.Version, group.UpdatedAt, group.Members = 2, at, slices.DeleteFunc(slices.Clone(g.Members), isLeaver)
 		add(events.Changed(&group))
 	}
+
 	remove(leaver.extension.Identity(), 1)
 	if leaver.representative != nil {
 		remove(leaver.representative.Identity(), 1)
 	}
+
+	// Another person's extension becomes inactive.
 	inactive := *s.people[4].extension
 	inactive.Version, inactive.UpdatedAt, inactive.Status = 2, at, "inactive"
 	add(events.Changed(&inactive))
@@ -282,10 +305,13 @@ func (s *system) reorganize(q *queue) {
 	// A department closes.
 	remove(s.groups[len(s.groups)-1].Identity(), 2)
 
+	// One label of the business changes, and the second label is removed.
 	label := *s.classes[0]
 	label.Version, label.UpdatedAt, label.Label = 2, at, "Question"
 	add(events.Changed(&label))
 	remove(s.classes[1].Identity(), 1)
+
+	// Every third business has another name.
 	if s.index%3 == 1 {
 		state := *s.state
 		state.Version, state.Name = 2, s.state.Name+" Group"

@@ -49,6 +49,7 @@ func readTexts(trade string) *texts {
 	for row := range strings.Lines(string(common) + "\n" + string(own)) {
 		key, value, found := strings.Cut(strings.TrimSpace(row), ": ")
 		speaker, answer := strings.CutPrefix(key, "=")
+
 		switch {
 		case key == "":
 		case !found:
@@ -56,13 +57,16 @@ func readTexts(trade string) *texts {
 			kind = heading[0]
 			category, outcome := strings.TrimPrefix(heading[1], "-"), strings.TrimPrefix(heading[2], "-")
 			t.topics[kind] = append(t.topics[kind], topic{category: category, outcome: outcome, tone: heading[3]})
+
 		case speaker == "a" || speaker == "c":
 			current := &t.topics[kind][len(t.topics[kind])-1]
 			current.lines = append(current.lines, line{speaker == "a", answer, strings.Split(value, " | ")})
+
 		default:
 			t.lists[key] = strings.Split(value, " | ")
 		}
 	}
+
 	return t
 }
 
@@ -84,12 +88,16 @@ func (c *conversation) hold(kind string, about topic) {
 		c.say(about)
 		return
 	}
+
 	c.say(pick(c.random, c.topics[opening]))
 	c.say(about)
+
+	// Each filler makes the conversation longer, and comes once at most.
 	fillers := c.topics["filler"]
 	for _, i := range c.Perm(len(fillers))[:min(int(c.around(40)/10), len(fillers))] {
 		c.say(fillers[i])
 	}
+
 	c.say(pick(c.random, c.topics["closing"]))
 }
 
@@ -98,6 +106,7 @@ func (c *conversation) say(t topic) {
 	const pause, perWord = 60, 38 // hundredths of a second
 	variant := 0
 	for _, l := range t.lines {
+		// An answer fits the variant that was said last.
 		if !l.answer {
 			variant = c.IntN(len(l.variants))
 		}
@@ -109,6 +118,7 @@ func (c *conversation) say(t topic) {
 		}
 		c.said = append(c.said, text)
 
+		// The number of words decides how long a line takes.
 		begin := c.length + pause
 		c.length = begin + perWord*(strings.Count(text, " ")+1)
 		c.turns = append(c.turns, events.Turn{
@@ -129,6 +139,7 @@ func (c *conversation) fill(text string) string {
 	}
 	filled = append(filled, before...)
 
+	// A placeholder can begin a sentence, so the capitals come after the replacement.
 	begins := true
 	for i, letter := range filled {
 		if begins && 'a' <= letter && letter <= 'z' {

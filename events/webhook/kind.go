@@ -31,6 +31,7 @@ func ParseKinds(text string) ([]Kind, error) {
 	if strings.TrimSpace(text) == "all" {
 		return Kinds(), nil
 	}
+
 	named := make(map[Kind]bool)
 	for name := range strings.SplitSeq(text, ",") {
 		kind := Kind(strings.TrimSpace(name))
@@ -39,6 +40,8 @@ func ParseKinds(text string) ([]Kind, error) {
 		}
 		named[kind] = true
 	}
+
+	// Kinds gives the order, whatever the order in the text is.
 	return slices.DeleteFunc(Kinds(), func(kind Kind) bool { return !named[kind] }), nil
 }
 

@@ -123,11 +123,13 @@ func Verify(secrets []Secret, header http.Header, body []byte, now time.Time) (E
 	if slices.Contains(secrets, Secret{}) {
 		return Event{}, ErrSecret
 	}
+
 	id, timestamp := header.Get(HeaderID), header.Get(HeaderTimestamp)
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if id == "" || err != nil {
 		return Event{}, fmt.Errorf("%w: %s and %s are required", ErrHeaders, HeaderID, HeaderTimestamp)
 	}
+
 	// Compared as numbers: a difference of two times overflows far from now.
 	if limit := int64(Tolerance / time.Second); seconds < now.Unix()-limit || seconds > now.Unix()+limit {
 		return Event{}, ErrTimestamp
@@ -136,6 +138,7 @@ func Verify(secrets []Secret, header http.Header, body []byte, now time.Time) (E
 	if !signed(secrets, header.Get(HeaderSignature), id, timestamp, body) {
 		return Event{}, ErrSignature
 	}
+
 	event, err := parseBody(body)
 	event.ID = id
 	return event, err
@@ -145,6 +148,8 @@ func Verify(secrets []Secret, header http.Header, body []byte, now time.Time) (E
 func signed(secrets []Secret, signatures, id, timestamp string, body []byte) bool {
 	given := strings.Fields(signatures)
 	given = given[:min(len(given), maxSignatures)]
+
+	// The loop does not end at a match: its time must not tell which secret or signature matches.
 	found := false
 	for _, secret := range secrets {
 		want := secret.sign(id, timestamp, body)
@@ -154,5 +159,6 @@ func signed(secrets []Secret, signatures, id, timestamp string, body []byte) boo
 			found = ok && err == nil && hmac.Equal(got, want) || found
 		}
 	}
+
 	return found
 }

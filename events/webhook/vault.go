@@ -96,10 +96,12 @@ func NewKey(secret []byte) (Key, error) {
 	if len(secret) < MinKeyBytes {
 		return Key{}, fmt.Errorf("webhook key: the secret has %d bytes: use at least %d", len(secret), MinKeyBytes)
 	}
+
 	key, err := hkdf.Key(sha256.New, secret, nil, "callboard webhook secrets", 32)
 	if err != nil {
 		return Key{}, fmt.Errorf("webhook key: %w", err)
 	}
+
 	// The id is derived beside the key, so it says nothing about it.
 	id, err := hkdf.Key(sha256.New, secret, nil, "callboard webhook key id", 4)
 	if err != nil {

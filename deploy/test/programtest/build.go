@@ -58,6 +58,7 @@ func (p *Programs) build(tb testing.TB) {
 	if RaceDetector() && strings.HasPrefix(p.packages[0], "callboard/") {
 		args = append(args, "-race")
 	}
+
 	cmd := exec.CommandContext(tb.Context(), "go", append(args, p.packages...)...) //nolint:gosec // the test's own packages
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -61,11 +61,14 @@ func Environment(variables map[string]string) []string {
 // environment is [Environment]. The end of ctx interrupts it.
 func Run(ctx context.Context, tb testing.TB, path string, env map[string]string, input string, args ...string) (out, errs string, code int) {
 	tb.Helper()
+	// After the end of ctx the program has stopLimit to exit. Then it is killed.
 	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // a program under test
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopLimit
 	var stdout, stderr strings.Builder
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = Environment(env), strings.NewReader(input), &stdout, &stderr
+
+	// The caller judges the exit code. Any other error means that the program did not run.
 	var exit *exec.ExitError
 	if err := cmd.Run(); err != nil && !errors.As(err, &exit) && ctx.Err() == nil {
 		tb.Fatalf("%s %v: %v", filepath.Base(path), args, err)
@@ -82,15 +85,19 @@ func NewProcess(tb testing.TB, name, path string, env map[string]string) *Proces
 		TB: tb, name: name, path: path, env: env,
 		Out: Output(filepath.Join(dir, name+".out")), Err: Output(filepath.Join(dir, name+".err")),
 	}
+
 	tb.Cleanup(func() {
+		// A test can end before it starts the process.
 		if p.cmd == nil {
 			return
 		}
+
 		p.KillIfRunning()
 		if tb.Failed() {
 			tb.Logf("last output of %s:\n%s", name, p.LastOutput())
 		}
 	})
+
 	return p
 }
 
@@ -99,6 +106,7 @@ func (p *Process) Start(args ...string) {
 	p.Helper()
 	// The cleanup kills the process, later than the end of the test's context.
 	cmd, started, exited := exec.CommandContext(context.WithoutCancel(p.Context()), p.path, args...), make(chan error), make(chan struct{}) //nolint:gosec // a program under test
+
 	out, errs := p.create(p.Out), p.create(p.Err)
 	defer out.Close() // the process has another handle
 	defer errs.Close()
@@ -110,12 +118,14 @@ func (p *Process) Start(args ...string) {
 		defer close(exited)
 		runtime.LockOSThread() // Linux takes the end of this thread for that of the parent
 		defer runtime.UnlockOSThread()
+
 		err := cmd.Start()
 		started <- err
 		if err == nil {
 			_ = cmd.Wait() // the process state tells how it ended
 		}
 	}()
+
 	if err := <-started; err != nil {
 		p.Fatal(err)
 	}
@@ -143,16 +153,21 @@ func (p *Process) Kills() int { return p.kills }
 func (p *Process) Await(pattern string) (groups []string) {
 	p.Helper()
 	compiled := regexp.MustCompile(pattern)
+
 	eventstest.Eventually(p, p.name+" prints "+pattern, func() bool {
 		exited := p.HasExited() // asked before its output is read
+
 		if groups = compiled.FindStringSubmatch(p.Err.String()); groups == nil {
 			groups = compiled.FindStringSubmatch(p.Out.String())
 		}
+
+		// The output was complete, so the pattern can't appear any more.
 		if groups == nil && exited {
 			p.Fatalf("%s has exited: %s", p.name, p.cmd.ProcessState)
 		}
 		return groups != nil
 	})
+
 	return groups
 }
 
