@@ -26,10 +26,12 @@ func (w *worker) openPosition(ctx context.Context) error {
 	if err := withApplyTimeout(ctx, w.claim); err != nil {
 		return err
 	}
+
 	// An owner that lost its locks could commit until the claim: only now the position is the last one.
 	if err := w.checkPosition(ctx); err != nil {
 		return err
 	}
+
 	return withApplyTimeout(ctx, func(ctx context.Context) (err error) {
 		w.applier.Decoder.Decisions, err = w.projector.store.Decisions(ctx, w.applier.Position)
 		return err
@@ -51,6 +53,7 @@ func (w *worker) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	stream := w.source.ID
 	w.registered, err = w.projector.store.RegisterStream(ctx, stream, now)
 	if errors.Is(err, store.ErrNotMigrated) {
@@ -62,6 +65,7 @@ func (w *worker) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	w.applier.Position, err = w.projector.store.Claim(ctx, stream, int16(w.partition))
 	switch {
 	case errors.Is(err, store.ErrStreamReplaced):

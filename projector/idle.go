@@ -17,14 +17,17 @@ import (
 func (s *supervisor) moveIdle(ctx context.Context) {
 	var moves sync.WaitGroup
 	defer moves.Wait()
+
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.feed.Clocks():
 		}
+
 		s.projector.metrics.feedBytes.Set(float64(s.feed.Used()))
 		workers := s.active()
+
 		var nodes bool
 		err := withApplyTimeout(ctx, func(ctx context.Context) (err error) {
 			nodes, err = s.projector.control.OnNodes(ctx)
@@ -49,11 +52,14 @@ func (s *supervisor) advance(ctx context.Context, db *store.Store, workers ...*w
 	var moves []store.Move
 	now := s.projector.config.Now()
 	held, clocks := make(map[int16]*worker), make(map[int16]feed.Clock)
+
+	// The workers stay locked until the transaction has ended.
 	for _, w := range workers {
 		if w.reconnected() {
 			w.fail(feed.ErrReconnected)
 			continue
 		}
+
 		if !w.work.TryLock() {
 			continue // the last move has not ended: the clock messages are still there
 		}
@@ -73,6 +79,7 @@ func (s *supervisor) advance(ctx context.Context, db *store.Store, workers ...*w
 		failAll(ctx, workers, err)
 		return
 	}
+
 	for _, move := range moves {
 		// The outcome is unknown if another transaction holds the row.
 		w, clock := held[move.From.Partition], clocks[move.From.Partition]

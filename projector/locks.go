@@ -106,6 +106,8 @@ func (l *Locks) TerminateUnresponsive(ctx context.Context, checks int) (terminat
 		if err != nil {
 			return err
 		}
+
+		// A session that has sent a statement since then is not terminated.
 		sql := strings.Replace(terminateOwnerSQL, "{{other_owners}}", otherOwnersSQL, 1)
 		for _, session := range silent {
 			var done bool
@@ -116,6 +118,7 @@ func (l *Locks) TerminateUnresponsive(ctx context.Context, checks int) (terminat
 				terminated = append(terminated, session)
 			}
 		}
+
 		return nil
 	})
 	if err != nil {
@@ -137,6 +140,7 @@ func (l *Locks) findSilent(ctx context.Context, checks int) (silent []Session, e
 		} else {
 			last.checks++
 		}
+
 		seen[session.PID] = last
 		if last.checks >= checks {
 			silent = append(silent, session)
@@ -146,6 +150,8 @@ func (l *Locks) findSilent(ctx context.Context, checks int) (silent []Session, e
 	if err != nil {
 		return nil, err
 	}
+
+	// Sessions that no longer own partitions are forgotten.
 	l.owners = seen
 	return silent, nil
 }

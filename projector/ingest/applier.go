@@ -84,6 +84,7 @@ func (a *Applier) bisect(ctx context.Context, messages []Decoded, now events.Tim
 func (a *Applier) try(ctx context.Context, messages []Decoded, now events.Time) (err error) {
 	ctx, end := a.startSpan(ctx, messages)
 	defer func() { end(err) }()
+
 	var changes store.ChangeSet
 	err = a.Store.BeginFunc(ctx, func(tx *store.Tx) (err error) {
 		changes, err = a.foldAndWrite(ctx, tx, messages, now)
@@ -92,6 +93,7 @@ func (a *Applier) try(ctx context.Context, messages []Decoded, now events.Time) 
 	if err != nil {
 		return err
 	}
+
 	a.Position = changes.To
 	a.OnCommit(changes)
 	return nil

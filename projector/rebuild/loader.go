@@ -69,10 +69,12 @@ func newLoader(ctx context.Context, c Config, s *source, schemaName string, repl
 	if err != nil {
 		return nil, err
 	}
+
 	l := &loader{
 		config: c, source: s, pool: pool, store: store.New(pool),
 		partitions: make(map[int16]*partition), corrected: make(fold.Corrections),
 	}
+
 	if err := l.addPartitions(ctx, schemaName, replay); err != nil {
 		pool.Close()
 		return nil, err
@@ -91,10 +93,12 @@ func (l *loader) addPartitions(ctx context.Context, schemaName string, replay in
 		return err
 	}
 
+	// The replay of a single phone system needs the partition of that phone system alone.
 	for number := range int16(l.source.partitions) {
 		if replay.System.Valid && number != l.source.partition(replay.System.UUID) {
 			continue
 		}
+
 		at, known := positions[number]
 		if !known {
 			at = store.Position{Partition: number, Stream: l.source.ID}
@@ -102,6 +106,7 @@ func (l *loader) addPartitions(ctx context.Context, schemaName string, replay in
 				return err
 			}
 		}
+
 		l.partitions[number] = &partition{limit: at, applier: ingest.Applier{
 			JetStream: l.config.JetStream, Store: l.store, Replay: &replay, Position: at, OnCommit: l.committed,
 			Decoder: ingest.Decoder{System: replay.System},
@@ -121,6 +126,7 @@ func (l *loader) approach(ctx context.Context) (err error) {
 		if l.end, err = l.source.end(ctx); err != nil {
 			return err
 		}
+
 		live, err := livePositions(ctx, l.config)
 		if err != nil {
 			return err
@@ -128,10 +134,12 @@ func (l *loader) approach(ctx context.Context) (err error) {
 		if err := l.reach(ctx, live); err != nil {
 			return err
 		}
+
 		if round = time.Since(began); round < nearEnough {
 			return nil
 		}
 	}
+
 	if round < maxWritePause/2 {
 		return nil // a write pause has time for as much as the last round
 	}
@@ -240,6 +248,7 @@ func (l *loader) read(ctx context.Context, behind []*partition) (readErr, err er
 			received = m.Sequence
 			full := l.add(m)
 			bytes += m.Size()
+
 			if ended := received >= last; ended || full || bytes >= maxWaitingBytes {
 				err = l.applyWaiting(ctx, behind)
 				bytes = 0
@@ -248,12 +257,15 @@ func (l *loader) read(ctx context.Context, behind []*partition) (readErr, err er
 			return true
 		},
 	}
+
+	// A position can be at a clock message, so the consumer delivers clock messages, too.
 	if len(l.partitions) < l.source.partitions {
 		reader.Filters = []string{events.ClockSubject}
 		for number := range l.partitions {
 			reader.Filters = append(reader.Filters, events.PartitionFilter(int(number)))
 		}
 	}
+
 	readErr = reader.Run(ctx)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -280,16 +292,20 @@ func (l *loader) applyWaiting(ctx context.Context, behind []*partition) error {
 			return err
 		}
 	}
+
 	return l.forEach(ctx, behind, func(ctx context.Context, p *partition) (err error) {
 		if len(p.waiting) == 0 {
 			return nil
 		}
+
+		// The live generation has recorded its decisions up to the limit, so the loader reads them once for each limit.
 		if !p.decided {
 			if p.applier.Decoder.Decisions, err = l.decisions(ctx, p.applier.Position); err != nil {
 				return err
 			}
 			p.decided = true
 		}
+
 		err = p.applier.Apply(ctx, p.applier.Decoder.Decode(p.waiting), time.Time{})
 		p.waiting = nil
 		return err
@@ -343,10 +359,13 @@ func (l *loader) decisions(ctx context.Context, at store.Position) (store.Decisi
 			return store.Decisions{}, fmt.Errorf("take over the dead letters: %w", err)
 		}
 	}
+
 	d, err := l.store.Decisions(ctx, at)
 	if err != nil {
 		return d, err
 	}
+
+	// Lost clock caps are not repeated. Corrections that are not recorded yet apply already.
 	l.lost.forget(at.Partition, &d)
 	d.Corrections.Add(l.corrected)
 	return d, nil
