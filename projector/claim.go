@@ -59,6 +59,7 @@ func (w *worker) claim(ctx context.Context) error {
 	if errors.Is(err, store.ErrNotMigrated) {
 		return &ingest.StopError{Reason: ingest.MigrationMissing, Detail: err.Error()}
 	}
+
 	if err == nil {
 		err = w.source.CheckPartitions(w.registered)
 	}

@@ -36,6 +36,8 @@ func (s *supervisor) moveIdle(ctx context.Context) {
 		switch {
 		case err != nil:
 			failAll(ctx, workers, err)
+
+		// A node that does not answer delays no partition of another node.
 		case nodes:
 			for _, w := range workers {
 				moves.Go(func() { s.advance(ctx, s.projector.store, w) })
@@ -64,6 +66,7 @@ func (s *supervisor) advance(ctx context.Context, db *store.Store, workers ...*w
 			continue // the last move has not ended: the clock messages are still there
 		}
 		defer w.work.Unlock()
+
 		if move, clock, ok := w.planMove(now); ok {
 			moves = append(moves, move)
 			held[move.From.Partition], clocks[move.From.Partition] = w, clock
@@ -83,6 +86,7 @@ func (s *supervisor) advance(ctx context.Context, db *store.Store, workers ...*w
 	for _, move := range moves {
 		// The outcome is unknown if another transaction holds the row.
 		w, clock := held[move.From.Partition], clocks[move.From.Partition]
+
 		switch done, known := moved[move.From.Partition]; {
 		case !known:
 		case !done:

@@ -107,7 +107,7 @@ func (l *Locks) TerminateUnresponsive(ctx context.Context, checks int) (terminat
 			return err
 		}
 
-		// A session that has sent a statement since then is not terminated.
+		// The statement spares a session that has become active since findSilent.
 		sql := strings.Replace(terminateOwnerSQL, "{{other_owners}}", otherOwnersSQL, 1)
 		for _, session := range silent {
 			var done bool
@@ -133,6 +133,8 @@ func (l *Locks) findSilent(ctx context.Context, checks int) (silent []Session, e
 	seen := make(map[int32]*lastStatement)
 	var session Session
 	var at time.Time
+
+	// An owner whose time is the same as at the last check has sent no statement since.
 	_, err = pgx.ForEachRow(rows, []any{&session.PID, &session.Application, &at}, func() error {
 		last := l.owners[session.PID]
 		if last == nil || !last.at.Equal(at) {

@@ -76,6 +76,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 				"last, else 0.").WithLabelValues(),
 		firstSequence: gauge("stream_first_sequence",
 			"Sequence of the first message that the stream still has.").WithLabelValues(),
+
 		openDeadLetters: gauge("dead_letters_open", "Dead letters that are neither applied nor dropped."),
 		generation: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "callboard_generation", Help: "Number of the generation of the projection that is live.",

@@ -159,6 +159,7 @@ func (p *Projector) session(ctx context.Context) (err error) {
 func (p *Projector) holdPartitions(ctx context.Context, locks *Locks, supervisor *supervisor) (err error) {
 	tick := time.NewTicker(p.config.Tick)
 	defer tick.Stop()
+
 	complete := false
 	for ticks := 0; ; ticks++ {
 		// While other projectors own partitions, each tick tries to lock these partitions. Otherwise a query now and

@@ -53,7 +53,7 @@ func (f *SharedFeed) deliverMissed(m *Member, message events.StoredMessage) bool
 	f.mu.Lock()
 	defer f.mu.Unlock()
 
-	// A message waits for room in the member's share. Clock messages need none.
+	// A message waits for room in the share of its member. Clock messages need no room.
 	for !isClock(message) && !m.hasRoom(message) {
 		if m.gone || m.stuck() {
 			return false

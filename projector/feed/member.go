@@ -110,6 +110,7 @@ func (m *Member) available(limit int) (n int, size int64) {
 		size += next
 		n++
 	}
+
 	return n, size
 }
 

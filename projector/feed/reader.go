@@ -190,7 +190,7 @@ func (r *Reader) receive(ctx context.Context, look <-chan time.Time, reply strin
 		case m == nil:
 			continue
 
-		// A message that is no delivery is a status of the server.
+		// A message that is not a delivery is a status of the server.
 		case !strings.HasPrefix(m.Reply, "$JS.ACK."):
 			r.heard = time.Now()
 			ended, err := readStatus(m)

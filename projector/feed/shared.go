@@ -102,7 +102,6 @@ func (f *SharedFeed) awaitJoins(ctx context.Context) bool {
 	defer silent.Stop()
 	defer limit.Stop()
 
-	// Each join makes the feed wait again, up to the limit.
 	for {
 		select {
 		case <-ctx.Done():
@@ -111,6 +110,8 @@ func (f *SharedFeed) awaitJoins(ctx context.Context) bool {
 			return true
 		case <-limit.C:
 			return true
+
+		// Each join makes the feed wait again, up to the limit.
 		case <-f.changed:
 			silent.Reset(joinDelay)
 		}
@@ -135,6 +136,7 @@ func (f *SharedFeed) attachWaiting(ctx context.Context, open *reading) *reading 
 			close(next.ended)
 		}()
 	}
+
 	return next
 }
 
@@ -193,6 +195,7 @@ func (f *SharedFeed) start() uint64 {
 			waiting = append(waiting, m.last)
 		}
 	}
+
 	if len(waiting) == 0 {
 		return f.passed
 	}

@@ -106,6 +106,7 @@ func (a *Applier) foldAndWrite(
 	if err != nil {
 		return store.ChangeSet{}, err
 	}
+
 	retries, err := a.retries(ctx, tx, messages)
 	if err != nil {
 		return store.ChangeSet{}, err

@@ -26,6 +26,7 @@ func Fold(
 		From: from, To: from, State: state, MessageCounts: make(store.MessageCounts),
 		ClockAdjustments: result.ClockAdjustments,
 	}
+
 	c.To.Clock = result.Clock
 	if len(list) > 0 {
 		last := list[len(list)-1]

@@ -106,6 +106,7 @@ func (b *builder) readLive(ctx context.Context) (err error) {
 			b.newHistory = true
 		}
 	}
+
 	b.lost, err = findLost(ctx, b.source, store.New(b.config.Database), regressed)
 	return err
 }
@@ -123,6 +124,7 @@ func (b *builder) resumeOrCreate(ctx context.Context, tx pgx.Tx) (err error) {
 		if err != nil {
 			return err
 		}
+
 		valid, err := b.source.validPositions(ctx, positions)
 		if err != nil {
 			return err

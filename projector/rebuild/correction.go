@@ -82,6 +82,7 @@ func (b *builder) recordCorrections(ctx context.Context, tx pgx.Tx) error {
 		if at <= live[b.source.partition(system)].Clock.Watermark {
 			return errLate
 		}
+
 		if err := recordCorrection(ctx, tx, b.source, system, at); err != nil {
 			return err
 		}

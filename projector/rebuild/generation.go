@@ -93,6 +93,7 @@ func createIndexes(ctx context.Context, c Config, g schema.Generation, pool *pgx
 	for _, list := range [][]string{indexes, vacuums} {
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(c.Workers)
+
 		for _, statement := range list {
 			group.Go(func() error {
 				if err := c.throttle.wait(ctx); err != nil {
@@ -118,7 +119,7 @@ func createIndexes(ctx context.Context, c Config, g schema.Generation, pool *pgx
 // is killed, so the server is asked to notice a lost client, where its operating system can.
 func execMaintenance(ctx context.Context, pool *pgxpool.Pool, statement string) error {
 	return withConn(ctx, pool, func(conn *pgx.Conn) error {
-		// Where the operating system can't do this, the server refuses the setting.
+		// A server whose operating system can't notice a lost client refuses the setting.
 		_, err := conn.Exec(ctx, "set client_connection_check_interval = '1s'")
 		var refusal *pgconn.PgError
 		if err != nil && !errors.As(err, &refusal) {

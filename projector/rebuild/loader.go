@@ -157,6 +157,7 @@ func (l *loader) reach(ctx context.Context, live map[int16]store.Position) error
 			behind = append(behind, p)
 		}
 	}
+
 	if len(behind) == 0 {
 		return nil
 	}
@@ -217,6 +218,7 @@ func (l *loader) load(ctx context.Context, behind []*partition) error {
 		if failures++; failures > maxReadFailures {
 			return readErr
 		}
+
 		projector.Pause(ctx, backOff.Next(0))
 		if err := l.source.verifyPositions(ctx, l.positions()); err != nil {
 			return err
@@ -227,6 +229,7 @@ func (l *loader) load(ctx context.Context, behind []*partition) error {
 // read reads the stream once, by one consumer for all partitions, and applies the messages of partitions up to their
 // limits. readErr says why the stream can't be read; any other error is err.
 func (l *loader) read(ctx context.Context, behind []*partition) (readErr, err error) {
+	// One consumer begins at the lowest position and ends at the highest limit.
 	after, last := behind[0].applier.Position.Sequence, uint64(0)
 	for _, p := range behind {
 		p.waiting = nil
@@ -235,6 +238,7 @@ func (l *loader) read(ctx context.Context, behind []*partition) (readErr, err er
 	if after >= last {
 		return nil, nil // clocks alone have moved
 	}
+
 	if err := l.source.checkEnd(ctx, last); err != nil {
 		return nil, err
 	}
@@ -298,7 +302,7 @@ func (l *loader) applyWaiting(ctx context.Context, behind []*partition) error {
 			return nil
 		}
 
-		// The live generation has recorded its decisions up to the limit, so the loader reads them once for each limit.
+		// The live generation has recorded its decisions up to the limit, so the loader reads them only once.
 		if !p.decided {
 			if p.applier.Decoder.Decisions, err = l.decisions(ctx, p.applier.Position); err != nil {
 				return err

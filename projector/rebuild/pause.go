@@ -36,6 +36,7 @@ func (l *loader) pauseWrites(
 		if err := l.reach(ctx, live); err != nil {
 			return err
 		}
+
 		if err := l.source.verifyPositions(ctx, l.positions()); err != nil {
 			return err
 		}

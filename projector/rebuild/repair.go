@@ -120,6 +120,7 @@ func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
+
 	for _, t := range tables {
 		where, arguments := c.where(t)
 		columns := strings.Join(t.Columns, ", ")

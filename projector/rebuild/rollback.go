@@ -58,6 +58,7 @@ func (b *builder) findPrevious(ctx context.Context, conn *pgx.Conn) (err error) 
 
 	var definition []byte
 	var wentLive time.Time
+
 	err = conn.QueryRow(ctx, "select id, definition, switched_at from control.generation where state = 'previous' order "+
 		"by switched_at desc, id desc limit 1").
 		Scan(&b.next.ID, &definition, &wentLive)
@@ -78,6 +79,7 @@ func (b *builder) findPrevious(ctx context.Context, conn *pgx.Conn) (err error) 
 		if err != nil {
 			return err
 		}
+
 		if err := b.source.verifyPositions(ctx, positions); err != nil {
 			return fmt.Errorf("%s: %w", g.name, err)
 		}

@@ -84,6 +84,7 @@ func (t *throttle) wait(ctx context.Context) error {
 		t.report(fmt.Sprintf("waiting for the live projection: partition %d lags by %.1fs", highest.Partition,
 			highest.Seconds))
 		projector.Pause(ctx, lagInterval)
+
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -91,6 +92,7 @@ func (t *throttle) wait(ctx context.Context) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
