@@ -35,6 +35,7 @@ func (s *supervisor) check(ctx context.Context, workers []*worker) error {
 		seen[w] = *w.position.Load()
 	}
 
+	// The answer also refreshes the information with which CheckPosition compares.
 	info, err := s.source.Info(ctx)
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", s.source.Name(), err)

@@ -54,6 +54,7 @@ func (w *worker) claim(ctx context.Context) error {
 		return err
 	}
 
+	// A stream that is registered already must still have its number of partitions.
 	stream := w.source.ID
 	w.registered, err = w.projector.store.RegisterStream(ctx, stream, now)
 	if errors.Is(err, store.ErrNotMigrated) {
@@ -67,6 +68,7 @@ func (w *worker) claim(ctx context.Context) error {
 		return err
 	}
 
+	// The claim raises the epoch, so a former owner can no longer commit.
 	w.applier.Position, err = w.projector.store.Claim(ctx, stream, int16(w.partition))
 	switch {
 	case errors.Is(err, store.ErrStreamReplaced):

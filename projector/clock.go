@@ -44,6 +44,7 @@ func (a *clockActor) publishWhenDue(ctx context.Context) time.Duration {
 		return a.projector.config.Tick
 	}
 
+	// The clock messages of other projectors count, too.
 	last, deliveredAt := a.feed.LastClock()
 	if wait := a.projector.config.Clock - time.Since(deliveredAt); wait > 0 {
 		return wait
@@ -72,6 +73,7 @@ func (a *clockActor) publishWhenDue(ctx context.Context) time.Duration {
 		return a.projector.config.Clock
 	}
 
+	// From now on, the feed fails if its consumer withholds the message.
 	a.failing = false
 	a.stored, a.storedAt = newest, time.Now()
 	a.feed.Expect(newest)

@@ -174,6 +174,7 @@ func (p *Projector) holdPartitions(ctx context.Context, locks *Locks, supervisor
 		case <-ctx.Done():
 			return nil
 		case e := <-supervisor.exits:
+			// The end of the session releases all locks together.
 			if ctx.Err() != nil {
 				return nil
 			}

@@ -78,6 +78,7 @@ func (m *Member) take(limit int, full bool) []events.StoredMessage {
 		return nil
 	}
 
+	// The bytes of the batch count until Done gives their room back.
 	batch := slices.Clone(m.queue[:n])
 	clear(m.queue[:n]) // the queue's memory outlives the messages
 	m.queue = m.queue[n:]

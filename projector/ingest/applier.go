@@ -94,6 +94,7 @@ func (a *Applier) try(ctx context.Context, messages []Decoded, now events.Time) 
 		return err
 	}
 
+	// Only a commit moves the position. After an error, the same messages are applied again.
 	a.Position = changes.To
 	a.OnCommit(changes)
 	return nil
@@ -113,8 +114,11 @@ func (a *Applier) foldAndWrite(
 	}
 
 	changes := Fold(state, a.Position, messages, a.Decoder.Decisions, retries, now)
+
+	// A dead letter on record is not recorded again.
 	changes.DeadLetters = slices.DeleteFunc(changes.DeadLetters, a.Decoder.Decisions.HasDeadLetter)
 
+	// OnCommit gets the dead letters that the tables do not get.
 	written := changes
 	if a.Replay != nil && a.Replay.KeepNoDeadLetters {
 		written.DeadLetters = nil

@@ -150,6 +150,7 @@ func (l *loader) approach(ctx context.Context) (err error) {
 
 // reach fills the partitions up to the live positions, and takes over their clocks and watermarks.
 func (l *loader) reach(ctx context.Context, live map[int16]store.Position) error {
+	// A later limit needs the decisions that were recorded in the meantime.
 	var behind []*partition
 	for number, p := range l.partitions {
 		if limit := l.limit(number, live); !caughtUp(p.applier.Position, limit) {
@@ -219,6 +220,7 @@ func (l *loader) load(ctx context.Context, behind []*partition) error {
 			return readErr
 		}
 
+		// The stream may have lost applied messages in the meantime.
 		projector.Pause(ctx, backOff.Next(0))
 		if err := l.source.verifyPositions(ctx, l.positions()); err != nil {
 			return err

@@ -93,6 +93,7 @@ func (r *repairer) fence(ctx context.Context, tx pgx.Tx) error {
 // replace replaces the rows by those that were built. Where reports show other values then, the calls get a later
 // updatedAt.
 func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
+	// A repair must not lose the content of a message that was applied once.
 	if messages := r.loader.unreadable; len(messages) > 0 {
 		m := messages[0]
 		return fmt.Errorf("message %d (%s): %w: %s", m.Sequence, m.Subject, ErrUnreadable, m.Reason)

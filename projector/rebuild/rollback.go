@@ -24,7 +24,7 @@ func (b *builder) rollback(ctx context.Context) (err error) {
 		return err
 	}
 
-	// Its dead letters are not those of the previous generation.
+	// The dead letters of an unfinished generation are not the dead letters of the previous generation.
 	if _, err := dropGenerations(ctx, b.config, Unfinished, 0); err != nil {
 		return err
 	}

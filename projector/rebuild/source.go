@@ -97,6 +97,7 @@ func (s *source) verifyPositions(ctx context.Context, positions map[int16]store.
 func (s *source) validPositions(
 	ctx context.Context, positions map[int16]store.Position,
 ) (map[int16]store.Position, error) {
+	// The stream may have changed since the operation began, and another stream may have its name.
 	now, err := s.Reopen(ctx, s.js)
 	if err == nil {
 		err = ingest.CheckLeader(now.CachedInfo())
