@@ -73,6 +73,7 @@ func (w *worker) claim(ctx context.Context) error {
 	switch {
 	case errors.Is(err, store.ErrStreamReplaced):
 		return ingest.StreamReplaced(w.source.Name())
+
 	case errors.Is(err, store.ErrDefinitionMismatch):
 		return &ingest.StopError{
 			Reason: ingest.DefinitionMismatch,
