@@ -34,6 +34,8 @@ func (s *supervisor) check(ctx context.Context, workers []*worker) error {
 	for _, w := range workers {
 		seen[w] = *w.position.Load()
 	}
+
+	// The answer also refreshes the information with which CheckPosition compares.
 	info, err := s.source.Info(ctx)
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", s.source.Name(), err)
@@ -45,6 +47,8 @@ func (s *supervisor) check(ctx context.Context, workers []*worker) error {
 		if intact[seen[w].LastMessage] && s.source.WithinBounds(info, seen[w]) {
 			continue
 		}
+
+		// Only a stop is a reason to end the worker. Other errors say nothing about its position.
 		err := s.source.CheckPosition(ctx, seen[w], w.registered)
 		var stop *ingest.StopError
 		switch {
@@ -56,5 +60,6 @@ func (s *supervisor) check(ctx context.Context, workers []*worker) error {
 			return err
 		}
 	}
+
 	return nil
 }

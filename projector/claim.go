@@ -26,10 +26,12 @@ func (w *worker) openPosition(ctx context.Context) error {
 	if err := withApplyTimeout(ctx, w.claim); err != nil {
 		return err
 	}
+
 	// An owner that lost its locks could commit until the claim: only now the position is the last one.
 	if err := w.checkPosition(ctx); err != nil {
 		return err
 	}
+
 	return withApplyTimeout(ctx, func(ctx context.Context) (err error) {
 		w.applier.Decoder.Decisions, err = w.projector.store.Decisions(ctx, w.applier.Position)
 		return err
@@ -51,21 +53,27 @@ func (w *worker) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
+	// A stream that is registered already must still have its number of partitions.
 	stream := w.source.ID
 	w.registered, err = w.projector.store.RegisterStream(ctx, stream, now)
 	if errors.Is(err, store.ErrNotMigrated) {
 		return &ingest.StopError{Reason: ingest.MigrationMissing, Detail: err.Error()}
 	}
+
 	if err == nil {
 		err = w.source.CheckPartitions(w.registered)
 	}
 	if err != nil {
 		return err
 	}
+
+	// The claim raises the epoch, so a former owner can no longer commit.
 	w.applier.Position, err = w.projector.store.Claim(ctx, stream, int16(w.partition))
 	switch {
 	case errors.Is(err, store.ErrStreamReplaced):
 		return ingest.StreamReplaced(w.source.Name())
+
 	case errors.Is(err, store.ErrDefinitionMismatch):
 		return &ingest.StopError{
 			Reason: ingest.DefinitionMismatch,

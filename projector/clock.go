@@ -43,13 +43,18 @@ func (a *clockActor) publishWhenDue(ctx context.Context) time.Duration {
 	if len(a.supervisor.active()) == 0 {
 		return a.projector.config.Tick
 	}
+
+	// The clock messages of other projectors count, too.
 	last, deliveredAt := a.feed.LastClock()
 	if wait := a.projector.config.Clock - time.Since(deliveredAt); wait > 0 {
 		return wait
 	}
+
+	// In a backlog, the clock message that is stored has not been delivered yet.
 	if a.stored > a.feed.Passed() && time.Since(a.storedAt) < maxUndelivered {
 		return a.projector.config.Tick
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 
@@ -58,6 +63,7 @@ func (a *clockActor) publishWhenDue(ctx context.Context) time.Duration {
 	if deliveredAt.After(a.storedAt) {
 		after = last
 	}
+
 	newest, err := events.PublishClock(ctx, a.projector.config.JetStream, a.supervisor.source.Name(), after)
 	if errors.Is(err, events.ErrClockElsewhere) {
 		err = fmt.Errorf("stream %s: %w", a.supervisor.source.Name(), err)
@@ -67,9 +73,11 @@ func (a *clockActor) publishWhenDue(ctx context.Context) time.Duration {
 		return a.projector.config.Clock
 	}
 
+	// From now on, the feed fails if its consumer withholds the message.
 	a.failing = false
 	a.stored, a.storedAt = newest, time.Now()
 	a.feed.Expect(newest)
+
 	if newest <= a.feed.Passed() {
 		return a.projector.config.Tick // it was delivered, or lies before what this projector reads: the next one follows it
 	}

@@ -17,14 +17,17 @@ import (
 func (s *supervisor) moveIdle(ctx context.Context) {
 	var moves sync.WaitGroup
 	defer moves.Wait()
+
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.feed.Clocks():
 		}
+
 		s.projector.metrics.feedBytes.Set(float64(s.feed.Used()))
 		workers := s.active()
+
 		var nodes bool
 		err := withApplyTimeout(ctx, func(ctx context.Context) (err error) {
 			nodes, err = s.projector.control.OnNodes(ctx)
@@ -33,6 +36,8 @@ func (s *supervisor) moveIdle(ctx context.Context) {
 		switch {
 		case err != nil:
 			failAll(ctx, workers, err)
+
+		// A node that does not answer delays no partition of another node.
 		case nodes:
 			for _, w := range workers {
 				moves.Go(func() { s.advance(ctx, s.projector.store, w) })
@@ -49,15 +54,19 @@ func (s *supervisor) advance(ctx context.Context, db *store.Store, workers ...*w
 	var moves []store.Move
 	now := s.projector.config.Now()
 	held, clocks := make(map[int16]*worker), make(map[int16]feed.Clock)
+
+	// The workers stay locked until the transaction has ended.
 	for _, w := range workers {
 		if w.reconnected() {
 			w.fail(feed.ErrReconnected)
 			continue
 		}
+
 		if !w.work.TryLock() {
 			continue // the last move has not ended: the clock messages are still there
 		}
 		defer w.work.Unlock()
+
 		if move, clock, ok := w.planMove(now); ok {
 			moves = append(moves, move)
 			held[move.From.Partition], clocks[move.From.Partition] = w, clock
@@ -73,9 +82,11 @@ func (s *supervisor) advance(ctx context.Context, db *store.Store, workers ...*w
 		failAll(ctx, workers, err)
 		return
 	}
+
 	for _, move := range moves {
 		// The outcome is unknown if another transaction holds the row.
 		w, clock := held[move.From.Partition], clocks[move.From.Partition]
+
 		switch done, known := moved[move.From.Partition]; {
 		case !known:
 		case !done:

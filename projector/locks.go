@@ -106,6 +106,8 @@ func (l *Locks) TerminateUnresponsive(ctx context.Context, checks int) (terminat
 		if err != nil {
 			return err
 		}
+
+		// The statement spares a session that has become active since findSilent.
 		sql := strings.Replace(terminateOwnerSQL, "{{other_owners}}", otherOwnersSQL, 1)
 		for _, session := range silent {
 			var done bool
@@ -116,6 +118,7 @@ func (l *Locks) TerminateUnresponsive(ctx context.Context, checks int) (terminat
 				terminated = append(terminated, session)
 			}
 		}
+
 		return nil
 	})
 	if err != nil {
@@ -130,6 +133,8 @@ func (l *Locks) findSilent(ctx context.Context, checks int) (silent []Session, e
 	seen := make(map[int32]*lastStatement)
 	var session Session
 	var at time.Time
+
+	// An owner whose time is the same as at the last check has sent no statement since.
 	_, err = pgx.ForEachRow(rows, []any{&session.PID, &session.Application, &at}, func() error {
 		last := l.owners[session.PID]
 		if last == nil || !last.at.Equal(at) {
@@ -137,6 +142,7 @@ func (l *Locks) findSilent(ctx context.Context, checks int) (silent []Session, e
 		} else {
 			last.checks++
 		}
+
 		seen[session.PID] = last
 		if last.checks >= checks {
 			silent = append(silent, session)
@@ -146,6 +152,8 @@ func (l *Locks) findSilent(ctx context.Context, checks int) (silent []Session, e
 	if err != nil {
 		return nil, err
 	}
+
+	// Sessions that no longer own partitions are forgotten.
 	l.owners = seen
 	return silent, nil
 }

@@ -44,6 +44,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return factory.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
 	}
+
 	return &metrics{
 		events:      counter("events_total", "Events committed, by entity and outcome.", "entity", "outcome"),
 		deadLetters: counter("dead_letters_total", "Messages that could not be applied.", "partition"),
@@ -51,6 +52,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: prefix + "commit_seconds", Help: "Time to apply a batch, from fetching claim checks to the last commit.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}, []string{"partition"}),
+
 		position: gauge("position", "Stream sequence up to which the messages of the partition are in the tables.",
 			"partition"),
 		pending: gauge("pending", "Messages of the partition above the position.", "partition"),
@@ -60,6 +62,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			"How far the stream's time of the partition's newest message, or of the stream while it is idle, "+
 				"is ahead of this host's; negative: behind.",
 			"partition"),
+
 		owned:   gauge("owned", "1 if this projector owns the partition, else 0.", "partition"),
 		notices: counter("notices_total", "Webhook notices written, by kind.", "kind"),
 		stopped: gauge("stopped", "1 if the partition is stopped until an operator acts.", "partition", "reason"),
@@ -73,6 +76,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 				"last, else 0.").WithLabelValues(),
 		firstSequence: gauge("stream_first_sequence",
 			"Sequence of the first message that the stream still has.").WithLabelValues(),
+
 		openDeadLetters: gauge("dead_letters_open", "Dead letters that are neither applied nor dropped."),
 		generation: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "callboard_generation", Help: "Number of the generation of the projection that is live.",

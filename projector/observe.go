@@ -39,11 +39,13 @@ func (p *Projector) observeDatabase(ctx context.Context) {
 	every(ctx, interval, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, interval)
 		defer cancel()
+
 		summary, err := p.control.Summary(ctx)
 		if err != nil {
 			p.config.Log.Debug().Err(err).Msg("reading the metrics of the database failed")
 			return
 		}
+
 		p.metrics.generation.WithLabelValues().Set(float64(summary.Generation))
 		p.metrics.openDeadLetters.WithLabelValues().Set(float64(summary.OpenDeadLetters))
 	})
@@ -86,6 +88,7 @@ func (w *worker) countPending(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	info := consumer.CachedInfo()
 	return info.NumPending, w.source.DeleteConsumer(ctx, info.Name)
 }

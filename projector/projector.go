@@ -58,10 +58,12 @@ func New(config Config) *Projector {
 	config.Clock = cmp.Or(config.Clock, time.Second)
 	config.FeedBytes = cmp.Or(config.FeedBytes, 128<<20)
 	config.OwnerChecks = cmp.Or(config.OwnerChecks, 20)
+
 	if config.Now == nil {
 		config.Now = time.Now
 	}
 	config.Control = cmp.Or(config.Control, config.Database)
+
 	return &Projector{
 		config: config, store: store.New(config.Database), control: store.New(config.Control),
 		metrics: newMetrics(config.Metrics), batches: make(chan struct{}, config.Database.Config().MaxConns),
@@ -82,14 +84,17 @@ func (p *Projector) Run(ctx context.Context) error {
 	var observing sync.WaitGroup
 	observing.Go(func() { p.observeDatabase(ctx) })
 	defer observing.Wait()
+
 	for backOff := NewBackOff(); ; {
 		began := time.Now()
 		err := p.session(ctx)
 		p.ready.Store(&err)
+
 		if ctx.Err() != nil {
 			p.config.Log.Info().AnErr("session", err).Msg("projector stopped")
 			return nil
 		}
+
 		wait := backOff.Next(time.Since(began))
 		p.config.Log.Error().Err(err).Dur("retry_in", wait).Msg("session lost")
 		Pause(ctx, wait)
@@ -110,14 +115,18 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+
 	share, err := p.partitions(count)
 	if err != nil {
 		return err
 	}
+
 	locks, err := NewLocks(ctx, p.config.Database)
 	if err != nil {
 		return err
 	}
+
+	// The feed, the supervisor and the actors exist for this session alone.
 	ctx, cancel := context.WithCancel(ctx)
 	shared := feed.NewSharedFeed(feed.Config{
 		Conn: p.config.JetStream.Conn(), Stream: source, Partitions: count, Bytes: p.config.FeedBytes,
@@ -126,12 +135,14 @@ func (p *Projector) session(ctx context.Context) (err error) {
 	supervisor := newSupervisor(p, source, shared, share)
 	clock := &clockActor{projector: p, supervisor: supervisor, feed: shared}
 	keys := &journalActor{projector: p}
+
 	var actors sync.WaitGroup
 	for _, run := range []func(context.Context){
 		shared.Run, supervisor.moveIdle, supervisor.checkStream, supervisor.observePending, clock.run, keys.run,
 	} {
 		actors.Go(func() { run(ctx) })
 	}
+
 	// Workers end before their locks are released, so that the next owner finds the last transaction finished.
 	defer func() {
 		cancel()
@@ -139,6 +150,7 @@ func (p *Projector) session(ctx context.Context) (err error) {
 		supervisor.wait()
 		err = errors.Join(err, locks.Close())
 	}()
+
 	p.ready.Store(new(error))
 	return p.holdPartitions(ctx, locks, supervisor)
 }
@@ -147,17 +159,22 @@ func (p *Projector) session(ctx context.Context) (err error) {
 func (p *Projector) holdPartitions(ctx context.Context, locks *Locks, supervisor *supervisor) (err error) {
 	tick := time.NewTicker(p.config.Tick)
 	defer tick.Stop()
+
 	complete := false
 	for ticks := 0; ; ticks++ {
+		// While other projectors own partitions, each tick tries to lock these partitions. Otherwise a query now and
+		// then tells other projectors that this owner lives.
 		if !complete || ticks%lockTicks == 0 || len(supervisor.startable()) > 0 {
 			if complete, err = p.acquirePartitions(ctx, locks, supervisor); err != nil {
 				return err
 			}
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil
 		case e := <-supervisor.exits:
+			// The end of the session releases all locks together.
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -165,6 +182,8 @@ func (p *Projector) holdPartitions(ctx context.Context, locks *Locks, supervisor
 			if err := locks.Unlock(ctx, e.partition); err != nil {
 				return err
 			}
+
+		// While other projectors own partitions, each tick checks that these projectors still send statements.
 		case <-tick.C:
 			if complete {
 				continue
@@ -209,11 +228,13 @@ func (p *Projector) partitions(count int) (list []int, err error) {
 			list = append(list, partition)
 		}
 	}
+
 	if len(list) == 0 {
 		return nil, fmt.Errorf("none of the partitions %v of CALLBOARD_PARTITIONS is the stream's, which has 0-%d: "+
 			"correct the setting",
 			p.config.Partitions, count-1)
 	}
+
 	surplus := slices.DeleteFunc(slices.Clone(p.config.Partitions), func(partition int) bool { return partition < count })
 	if len(surplus) > 0 {
 		p.config.Log.Error().Ints("surplus", surplus).Int("last_partition", count-1).

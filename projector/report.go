@@ -14,20 +14,24 @@ func (w *worker) committed(changes store.ChangeSet) {
 	w.moved(w.applier.Position)
 	w.projector.metrics.count(changes.MessageCounts)
 	w.wakeSenders(changes.Notices)
+
 	for _, a := range changes.ClockAdjustments {
 		if a.Capped {
 			w.reportCap(a)
 		}
 	}
+
 	for _, dead := range changes.DeadLetters {
 		w.projector.metrics.deadLetters.WithLabelValues(label(w.partition)).Inc()
 		w.log.Warn().Uint64("sequence", dead.Sequence).Str("reason", dead.Reason).Msg("dead letter recorded")
 	}
+
 	for _, c := range changes.Conflicts[:min(len(changes.Conflicts), maxLoggedConflicts)] {
 		w.log.Warn().Uint64("sequence", c.Sequence).Str("entity", string(c.Entity)).Str("source", c.Source).Str("event",
 			c.ID).
 			Msg("event has the version of an applied event and other content: it changed nothing")
 	}
+
 	for _, r := range changes.Retries {
 		w.log.Info().Uint64("sequence", r.Sequence).Uint64("dead_letter", r.DeadLetter.Sequence).Stringer("outcome",
 			r.Outcome).

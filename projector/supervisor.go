@@ -85,6 +85,8 @@ func (s *supervisor) activate(w *worker) (end func()) {
 		s.mu.Lock()
 		s.running = slices.DeleteFunc(slices.Clone(s.running), func(other *worker) bool { return other == w })
 		s.mu.Unlock()
+
+		// The lock waits for a move of the position that is under way.
 		w.work.Lock()
 		defer w.work.Unlock()
 		w.closed = true
@@ -122,6 +124,8 @@ func (s *supervisor) exited(e exit) {
 	state.running = false
 	s.projector.metrics.exited(e.partition)
 	wait := state.backOff.Next(time.Since(state.startedAt))
+
+	// A stop that a former leader's answer can have caused needs a confirmation.
 	var stop *ingest.StopError
 	if errors.As(e.err, &stop) {
 		if e.replicated && stop.MayBeStale() && !state.confirmation.Confirms(stop.Reason, time.Now()) {
@@ -131,6 +135,7 @@ func (s *supervisor) exited(e exit) {
 			wait = MaxInterval
 		}
 	}
+
 	state.notBefore = time.Now().Add(wait)
 	level := zerolog.ErrorLevel
 	if errors.Is(e.err, store.ErrFenced) || errors.Is(e.err, feed.ErrReconnected) {

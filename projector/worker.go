@@ -56,12 +56,16 @@ func (w *worker) run(ctx context.Context, s *supervisor) error {
 	if err := w.open(ctx); err != nil {
 		return err
 	}
+
 	w.feed = s.feed.Join(ctx, w.partition, w.applier.Position.Sequence)
 	defer w.feed.Leave()
+
 	w.projector.metrics.resumed(w.partition)
 	w.moved(w.applier.Position)
 	w.log.Info().Uint64("position", w.applier.Position.Sequence).Int64("epoch", w.applier.Position.Epoch).
 		Msg("partition claimed")
+
+	// From now on, the supervisor may move the position.
 	defer s.activate(w)()
 	return w.loop(ctx)
 }
@@ -80,9 +84,11 @@ func (w *worker) loop(ctx context.Context) error {
 			return nil
 		case w.projector.batches <- struct{}{}:
 		}
+
 		if len(next.decoded) == 0 {
 			next = w.read(w.feed.Take(w.projector.config.BatchSize))
 		}
+
 		var err error
 		next, err = w.applyAndRead(ctx, next)
 		<-w.projector.batches
@@ -100,6 +106,7 @@ func (w *worker) await(ctx context.Context, haveRead bool) error {
 		close(now)
 		ready = now
 	}
+
 	select {
 	case <-ctx.Done():
 		return nil

@@ -18,6 +18,7 @@ func (f *SharedFeed) readMissed(m *Member) {
 // catchUp reads what a member has missed, until it has it all or is stuck.
 func (f *SharedFeed) catchUp(ctx context.Context, m *Member) {
 	for {
+		// The decision and the flag change together: a message that is skipped after this starts another goroutine.
 		f.mu.Lock()
 		m.catching = !m.gone && m.behind() && len(m.queue) == 0
 		catching, after := m.catching, m.last
@@ -35,6 +36,7 @@ func (f *SharedFeed) catchUp(ctx context.Context, m *Member) {
 			defer f.mu.Unlock()
 			return m.behind()
 		}
+
 		if err := reader.Run(ctx); err != nil {
 			f.mu.Lock()
 			f.failMember(m, err)
@@ -50,6 +52,8 @@ func (f *SharedFeed) catchUp(ctx context.Context, m *Member) {
 func (f *SharedFeed) deliverMissed(m *Member, message events.StoredMessage) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
+	// A message waits for room in the share of its member. Clock messages need no room.
 	for !m.gone && !isClock(message) && !m.hasRoom(message) {
 		if m.stuck() {
 			return false
@@ -61,6 +65,7 @@ func (f *SharedFeed) deliverMissed(m *Member, message events.StoredMessage) bool
 	if m.gone {
 		return false
 	}
+
 	if isClock(message) {
 		m.pushClock(message)
 	} else {

@@ -44,6 +44,7 @@ func (f *SharedFeed) Join(ctx context.Context, partition int, position uint64) *
 	}
 	m.Ready, m.Failed = m.ready, m.failed
 	m.catchUp = func() { f.catchUp(ctx, m) }
+
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.members[partition] = m
@@ -71,10 +72,13 @@ func (m *Member) TakeFull(limit int) []events.StoredMessage { return m.take(limi
 func (m *Member) take(limit int, full bool) []events.StoredMessage {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
+
 	n, size := m.available(limit)
 	if full && n < limit && n == len(m.queue) {
 		return nil
 	}
+
+	// The bytes of the batch count until Done gives their room back.
 	batch := slices.Clone(m.queue[:n])
 	clear(m.queue[:n]) // the queue's memory outlives the messages
 	m.queue = m.queue[n:]
@@ -82,6 +86,8 @@ func (m *Member) take(limit int, full bool) []events.StoredMessage {
 	if n > 0 {
 		m.taken = append(m.taken, size)
 	}
+
+	// The queue may have other messages that are ready. An empty queue lets the member read what it has missed.
 	m.moved = time.Now()
 	m.wake()
 	m.feed.readMissed(m)
@@ -94,6 +100,8 @@ func (m *Member) available(limit int) (n int, size int64) {
 	if m.onlyClocks() {
 		return 0, 0
 	}
+
+	// The first message of a batch may be larger than the limit.
 	allowed := min(batchBytes, m.feed.share()/2)
 	for n < min(limit, len(m.queue)) {
 		next := sizeOf(m.queue[n])
@@ -103,6 +111,7 @@ func (m *Member) available(limit int) (n int, size int64) {
 		size += next
 		n++
 	}
+
 	return n, size
 }
 

@@ -88,6 +88,8 @@ func (r Reader) Run(ctx context.Context) error {
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+
+	// The callback ends with the reader, so it never blocks the subscription.
 	r.answers = make(chan *nats.Msg)
 	inbox := r.Conn.NewInbox() + "."
 	subscription, err := r.Conn.Subscribe(inbox+"*", func(m *nats.Msg) {
@@ -99,6 +101,7 @@ func (r Reader) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("consumer: %w", err)
 	}
+
 	defer func() { _ = subscription.Unsubscribe() }()             // an error says that the connection is closed
 	if err := subscription.SetPendingLimits(-1, -1); err != nil { // requests limit what comes
 		return fmt.Errorf("consumer: %w", err)
@@ -110,6 +113,7 @@ func (r Reader) Run(ctx context.Context) error {
 func (r *Reader) createConsumer(ctx context.Context, name string) (stream string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+
 	consumer, err := r.Stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		Name:              name,
 		FilterSubjects:    r.Filters,
@@ -122,6 +126,7 @@ func (r *Reader) createConsumer(ctx context.Context, name string) (stream string
 	if err != nil {
 		return "", err
 	}
+
 	return consumer.CachedInfo().Stream, nil
 }
 
@@ -154,6 +159,7 @@ func (r *Reader) pull(ctx context.Context, subject, inbox string) error {
 		if err := r.Conn.PublishRequest(subject, reply, request); err != nil {
 			return fmt.Errorf("consumer: %w", err)
 		}
+
 		if again, err := r.receive(ctx, look.C, reply); err != nil || !again {
 			return err
 		}
@@ -171,6 +177,7 @@ func (r *Reader) receive(ctx context.Context, look <-chan time.Time, reply strin
 		case <-look:
 		case m = <-r.answers:
 		}
+
 		if r.Conn.Stats().Reconnects != r.reconnects {
 			return false, ErrReconnected
 		}
@@ -182,6 +189,8 @@ func (r *Reader) receive(ctx context.Context, look <-chan time.Time, reply strin
 			return true, nil
 		case m == nil:
 			continue
+
+		// A message that is not a delivery is a status of the server.
 		case !strings.HasPrefix(m.Reply, "$JS.ACK."):
 			r.heard = time.Now()
 			ended, err := readStatus(m)
@@ -195,6 +204,7 @@ func (r *Reader) receive(ctx context.Context, look <-chan time.Time, reply strin
 		if err != nil || !r.Receive(stored) {
 			return false, err
 		}
+
 		r.heard, r.expected = time.Now(), time.Time{}
 		left--
 	}
@@ -209,6 +219,7 @@ func (r *Reader) stalled() bool {
 		r.expected = time.Time{}
 	case r.expected.IsZero():
 		r.expected = time.Now()
+
 	default:
 		stall := r.Stall
 		if stall == 0 {
@@ -216,6 +227,7 @@ func (r *Reader) stalled() bool {
 		}
 		return time.Since(r.expected) > stall
 	}
+
 	return false
 }
 
@@ -226,9 +238,11 @@ func (r *Reader) check(m *nats.Msg) (events.StoredMessage, error) {
 	if err != nil {
 		return events.StoredMessage{}, fmt.Errorf("delivery: %w", err)
 	}
+
 	if meta.Sequence.Consumer != r.deliveries+1 || meta.Sequence.Stream <= r.last {
 		return events.StoredMessage{}, ErrGap
 	}
+
 	r.deliveries++
 	r.last = meta.Sequence.Stream
 	return events.StoredMessage{
@@ -249,6 +263,8 @@ func readStatus(m *nats.Msg) (ended bool, err error) {
 		return false, fmt.Errorf("consumer: %w", jetstream.ErrConsumerDeleted)
 	case status == "400":
 		return false, fmt.Errorf("consumer: %w: %s", jetstream.ErrBadRequest, description)
+
+	// After these answers, the next request continues.
 	case status == "404", status == "408", strings.Contains(description, "exceeds maxbytes"),
 		strings.Contains(description, "batch completed"), strings.Contains(description, "leadership change"):
 		return true, nil

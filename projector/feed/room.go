@@ -15,14 +15,18 @@ const defaultStuckTimeout = 3 * time.Second
 func (f *SharedFeed) deliver(r *reading, message events.StoredMessage) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	if isClock(message) && !r.stopped {
 		f.deliverClock(message)
 		f.passed = message.Sequence
 		return true
 	}
+
+	// Messages stay in the order of the stream, so all partitions wait for the room of one partition.
 	for !r.stopped && !f.queueOrSkip(message) {
 		f.awaitRoom() // the member may be another one then, or detached
 	}
+
 	if r.stopped {
 		return false
 	}

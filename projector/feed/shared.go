@@ -73,10 +73,12 @@ func (f *SharedFeed) Run(ctx context.Context) {
 	var open *reading
 	defer func() { f.close(open) }()
 	for {
+		// Without a reading, the channel is nil and never ready.
 		var ended chan error
 		if open != nil {
 			ended = open.ended
 		}
+
 		select {
 		case <-ctx.Done():
 			return
@@ -89,6 +91,7 @@ func (f *SharedFeed) Run(ctx context.Context) {
 				return
 			}
 		}
+
 		open = f.attachWaiting(ctx, open)
 	}
 }
@@ -98,6 +101,7 @@ func (f *SharedFeed) awaitJoins(ctx context.Context) bool {
 	silent, limit := time.NewTimer(joinDelay), time.NewTimer(maxJoinDelay)
 	defer silent.Stop()
 	defer limit.Stop()
+
 	for {
 		select {
 		case <-ctx.Done():
@@ -106,6 +110,8 @@ func (f *SharedFeed) awaitJoins(ctx context.Context) bool {
 			return true
 		case <-limit.C:
 			return true
+
+		// Each join makes the feed wait again, up to the limit.
 		case <-f.changed:
 			silent.Reset(joinDelay)
 		}
@@ -130,6 +136,7 @@ func (f *SharedFeed) attachWaiting(ctx context.Context, open *reading) *reading 
 			close(next.ended)
 		}()
 	}
+
 	return next
 }
 
@@ -139,6 +146,8 @@ func (f *SharedFeed) chooseReading(open *reading) *reading {
 		f.passed = 0
 		return nil
 	}
+
+	// The open reading continues if it delivers everything that the members need.
 	start := f.start()
 	if open != nil && start >= f.passed && f.filtered == len(f.read) {
 		f.attach()
@@ -148,6 +157,8 @@ func (f *SharedFeed) chooseReading(open *reading) *reading {
 	f.stop(open)
 	f.passed, f.filtered = start, len(f.read)
 	f.attach()
+
+	// A consumer of all partitions needs no filter.
 	var filters []string
 	if f.filtered < f.config.Partitions {
 		filters = append(filters, events.ClockSubject)
@@ -155,6 +166,7 @@ func (f *SharedFeed) chooseReading(open *reading) *reading {
 			filters = append(filters, events.PartitionFilter(partition))
 		}
 	}
+
 	r := &reading{Reader: f.reader(start, filters...), ended: make(chan error, 1)}
 	r.Receive = func(m events.StoredMessage) bool { return f.deliver(r, m) }
 	r.Expects = func() bool {
@@ -183,6 +195,7 @@ func (f *SharedFeed) start() uint64 {
 			waiting = append(waiting, m.last)
 		}
 	}
+
 	if len(waiting) == 0 {
 		return f.passed
 	}

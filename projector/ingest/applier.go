@@ -84,6 +84,7 @@ func (a *Applier) bisect(ctx context.Context, messages []Decoded, now events.Tim
 func (a *Applier) try(ctx context.Context, messages []Decoded, now events.Time) (err error) {
 	ctx, end := a.startSpan(ctx, messages)
 	defer func() { end(err) }()
+
 	var changes store.ChangeSet
 	err = a.Store.BeginFunc(ctx, func(tx *store.Tx) (err error) {
 		changes, err = a.foldAndWrite(ctx, tx, messages, now)
@@ -92,6 +93,8 @@ func (a *Applier) try(ctx context.Context, messages []Decoded, now events.Time) 
 	if err != nil {
 		return err
 	}
+
+	// Only a commit moves the position. After an error, the same messages are applied again.
 	a.Position = changes.To
 	a.OnCommit(changes)
 	return nil
@@ -104,14 +107,18 @@ func (a *Applier) foldAndWrite(
 	if err != nil {
 		return store.ChangeSet{}, err
 	}
+
 	retries, err := a.retries(ctx, tx, messages)
 	if err != nil {
 		return store.ChangeSet{}, err
 	}
 
 	changes := Fold(state, a.Position, messages, a.Decoder.Decisions, retries, now)
+
+	// A dead letter on record is not recorded again.
 	changes.DeadLetters = slices.DeleteFunc(changes.DeadLetters, a.Decoder.Decisions.HasDeadLetter)
 
+	// OnCommit gets the dead letters that the tables do not get.
 	written := changes
 	if a.Replay != nil && a.Replay.KeepNoDeadLetters {
 		written.DeadLetters = nil

@@ -26,16 +26,20 @@ func Fold(
 		From: from, To: from, State: state, MessageCounts: make(store.MessageCounts),
 		ClockAdjustments: result.ClockAdjustments,
 	}
+
 	c.To.Clock = result.Clock
 	if len(list) > 0 {
 		last := list[len(list)-1]
 		c.To.Sequence, c.To.LastMessage, c.To.LastMessageAt = last.Sequence, last.Sequence, last.StoredAt
 	}
+
+	// Clock messages and messages of other phone systems are not counted.
 	for i, m := range messages {
 		if !m.clock && !m.notBuilt {
 			addEnd(&c, m, result.Ends[i], retries)
 		}
 	}
+
 	for _, n := range result.Notices {
 		c.Notices = append(c.Notices, messages[n.Message].notice(n.Notice))
 	}
@@ -49,12 +53,15 @@ func addEnd(c *store.ChangeSet, m Decoded, end fold.End, retries map[uint64]bool
 			Sequence: m.Sequence, Entity: m.Event.Entity, Source: m.Event.Source, ID: m.Event.ID,
 		})
 	}
+
+	// A retry that fails again updates its dead letter, and adds no other dead letter.
 	switch {
 	case retries[m.Sequence]:
 		c.Retries = append(c.Retries, m.retry(end.Outcome, end.Reason))
 	case end.Reason != "":
 		c.DeadLetters = append(c.DeadLetters, m.DeadLetter(end.Reason))
 	}
+
 	c.MessageCounts.AddMessage(entityOf(m.Subject), end.Outcome)
 }
 

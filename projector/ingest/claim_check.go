@@ -25,9 +25,11 @@ func withBodies(ctx context.Context, js jetstream.JetStream, messages []Decoded,
 				return err
 			}
 		}
+
 		if fetchErr != nil {
 			return fetchErr
 		}
+
 		dropBodies(fitting)
 		messages = messages[len(fitting):]
 	}
@@ -70,6 +72,8 @@ func fetchBodies(ctx context.Context, js jetstream.JetStream, messages []Decoded
 	}
 
 	invalid, err := events.FetchBodies(ctx, js, transcripts)
+
+	// The loop goes backward, so ready ends at the first message that lacks its body.
 	ready = len(messages)
 	for j, i := range slices.Backward(claimed) {
 		switch {
@@ -79,6 +83,7 @@ func fetchBodies(ctx context.Context, js jetstream.JetStream, messages []Decoded
 			ready = i
 		}
 	}
+
 	if err != nil {
 		return ready, fmt.Errorf("claim check: %w", err)
 	}

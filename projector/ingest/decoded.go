@@ -36,21 +36,26 @@ func (d *Decoder) Decode(stored []events.StoredMessage) []Decoded {
 	messages := make([]Decoded, 0, len(stored))
 	for _, s := range stored {
 		m := Decoded{StoredMessage: s}
+
 		if m.Subject == events.ClockSubject {
 			m.clock = true
 			messages = append(messages, m)
 			continue
 		}
+
 		if d.System.Valid && events.SubjectSystem(m.Subject) != d.System.UUID {
 			m.notBuilt = true
 			messages = append(messages, m)
 			continue
 		}
+
+		// A dead letter on record is repeated. Only other messages can be retries.
 		if reason, dead := d.Decisions.DeadLetters[store.NewMessageID(m.Sequence, m.StoredAt)]; dead {
 			m.Reason = reason
 		} else if named, storedAt, ok := events.ParseRetry(m.Header); ok {
 			m.retryOf = store.MessageID{Sequence: named, StoredAt: storedAt}
 		}
+
 		messages = append(messages, d.decode(m))
 	}
 	return messages

@@ -18,11 +18,13 @@ func (a *Applier) startSpan(ctx context.Context, messages []Decoded) (_ context.
 	if a.Tracer == nil {
 		return ctx, func(error) {}
 	}
+
 	ctx, span := a.Tracer.Start(ctx, "commit", trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindConsumer))
 	if span.IsRecording() {
 		span.SetAttributes(attribute.Int("callboard.partition", int(a.Position.Partition)))
 		describe(span, messages)
 	}
+
 	return ctx, func(err error) {
 		if err != nil {
 			span.SetStatus(codes.Error, "not committed")
@@ -44,6 +46,7 @@ func describe(span trace.Span, messages []Decoded) {
 			links++
 		}
 	}
+
 	span.SetAttributes(
 		attribute.Int("callboard.messages", len(messages)),
 		attribute.Int64("callboard.first_sequence", int64(messages[0].Sequence)),

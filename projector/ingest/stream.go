@@ -80,6 +80,7 @@ func (s Source) CheckPosition(ctx context.Context, p store.Position, registered 
 	if err := CheckLeader(info); err != nil {
 		return err
 	}
+
 	name, state := info.Config.Name, info.State
 	id, err := events.StreamID(info.Config)
 	switch {
@@ -92,14 +93,18 @@ func (s Source) CheckPosition(ctx context.Context, p store.Position, registered 
 			"stream %s has allow_direct on, so a replica that lags may answer for it; "+
 				"run 'nats stream edit %[1]s --no-allow-direct'", name)
 	}
+
 	if err := s.CheckPartitions(registered); err != nil {
 		return err
 	}
+
 	if state.FirstSeq > p.Sequence+1 {
 		return stop(StreamTruncated, "stream %s begins at sequence %d and the position is %d: "+
 			"the messages between them are gone; restore them: "+
 			"nothing else brings them back", name, state.FirstSeq, p.Sequence)
 	}
+
+	// The last check needs a request. All other checks use the cached information.
 	intact, err := s.IntactUpTo(ctx, p)
 	if err == nil && !intact {
 		return stop(StreamRegressed, "stream %s ends at sequence %d and has lost messages up to the position, %d; "+
@@ -124,9 +129,12 @@ func (s Source) IntactUpTo(ctx context.Context, p store.Position) (bool, error) 
 	if state.LastSeq < p.Sequence {
 		return false, nil
 	}
+
 	if p.LastMessage == 0 || p.LastMessage < state.FirstSeq {
 		return true, nil
 	}
+
+	// The storage time shows whether another message has the sequence now.
 	m, err := s.GetMsg(ctx, p.LastMessage)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):

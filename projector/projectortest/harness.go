@@ -57,6 +57,7 @@ func NewHarness(tb testing.TB, options ...Option) *Harness {
 	for _, apply := range options {
 		apply(h)
 	}
+
 	h.Database = schematest.New(tb)
 	h.JetStream = eventstest.JetStream(tb, h.Server.URL())
 	h.Stream = eventstest.CreateStream(tb, h.JetStream, h.Partitions)
@@ -107,10 +108,12 @@ func (h *Harness) ReplaceStream(change ...func(*jetstream.StreamConfig)) {
 	if err := h.JetStream.DeleteStream(h.Context(), events.StreamName); err != nil {
 		h.Fatal(err)
 	}
+
 	config := events.StreamConfig(events.StreamName, h.Partitions, 1)
 	for _, apply := range change {
 		apply(&config)
 	}
+
 	var err error
 	if h.Stream, err = h.JetStream.CreateStream(h.Context(), config); err != nil {
 		h.Fatal(err)
@@ -175,11 +178,13 @@ func (h *Harness) StartProjector(change ...func(*projector.Config)) (stop func()
 	for _, apply := range change {
 		apply(&config)
 	}
+
 	end := h.Run(projector.New(config).Run)
 	stop = sync.OnceFunc(func() {
 		end()
 		disconnect()
 	})
+
 	h.Cleanup(stop)
 	return stop
 }
@@ -210,6 +215,7 @@ func (h *Harness) RetryDeadLetters() {
 	if _, err := retrier.Retry(h.Context(), deadletter.Selection{}); err != nil {
 		h.Fatal(err)
 	}
+
 	eventstest.Eventually(h.TB, "no dead letter waits", func() bool {
 		return h.QueryInt("select count(*) from control.dead_letter where state = 'waiting'") == 0
 	})
@@ -291,6 +297,7 @@ func Connect(tb testing.TB, natsURL, databaseURL string) (config projector.Confi
 	if err != nil {
 		tb.Fatal(err)
 	}
+
 	return projector.Config{
 		JetStream: js, Stream: events.StreamName, Database: pool, Clock: 50 * time.Millisecond, Tick: 50 * time.Millisecond, OwnerChecks: 200,
 		Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),

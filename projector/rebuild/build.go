@@ -38,11 +38,14 @@ func (b *builder) run(ctx context.Context) (err error) {
 	if err := b.plan(ctx); err != nil {
 		return err
 	}
+
 	if b.loader, err = newLoader(ctx, b.config, b.source, b.next.Schema(), ingest.Replay{}); err != nil {
 		return err
 	}
 	defer b.loader.close()
 	b.loader.lost = b.lost
+
+	// The corrections are for the phone systems that the comparison has found.
 	for _, step := range []func(context.Context) error{b.load, b.index, b.compare, b.correctAndReplace} {
 		if err := step(ctx); err != nil {
 			return err
@@ -60,6 +63,8 @@ func (b *builder) plan(ctx context.Context) (err error) {
 	if err := b.readLive(ctx); err != nil {
 		return err
 	}
+
+	// A new history begins with a write pause, which can need several attempts.
 	return withPauseRetries(ctx, b.config, func() error {
 		return beginDurably(ctx, b.config.Database, func(tx pgx.Tx) error {
 			if err := b.resumeOrCreate(ctx, tx); err != nil || !b.newHistory {
@@ -83,10 +88,14 @@ func (b *builder) readLive(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+
 	valid, err := b.source.confirmedPositions(ctx, positions)
 	if err != nil {
 		return err
 	}
+
+	// An invalid position of this stream means that the stream has lost messages. A position of another stream means a
+	// new history.
 	regressed := make(map[int16]store.Position)
 	for partition, p := range positions {
 		switch _, intact := valid[partition]; {
@@ -97,6 +106,7 @@ func (b *builder) readLive(ctx context.Context) (err error) {
 			b.newHistory = true
 		}
 	}
+
 	b.lost, err = findLost(ctx, b.source, store.New(b.config.Database), regressed)
 	return err
 }
@@ -107,11 +117,14 @@ func (b *builder) resumeOrCreate(ctx context.Context, tx pgx.Tx) (err error) {
 	if b.next, b.result.Resumed, err = findUnfinished(ctx, tx, b.source.ID); err != nil {
 		return err
 	}
+
+	// The unfinished generation is of use only if the stream still has every message that the generation has read.
 	if b.result.Resumed {
 		positions, err := store.Positions(ctx, tx.Conn(), b.next.Schema())
 		if err != nil {
 			return err
 		}
+
 		valid, err := b.source.validPositions(ctx, positions)
 		if err != nil {
 			return err
@@ -119,11 +132,13 @@ func (b *builder) resumeOrCreate(ctx context.Context, tx pgx.Tx) (err error) {
 		if len(valid) == len(positions) && len(b.lost.regressed) == 0 {
 			return nil
 		}
+
 		if err := drop(ctx, tx, b.next); err != nil {
 			return err
 		}
 		b.result.Resumed = false
 	}
+
 	b.next, err = createGeneration(ctx, tx, b.source.ID, b.source.partitions)
 	return err
 }
@@ -134,15 +149,19 @@ func (b *builder) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
+	// An earlier run may have read some of the messages.
 	before, err := countMessages(ctx, b.loader.pool)
 	if err != nil {
 		return err
 	}
+
 	start := time.Now()
 	b.loader.onCommit = func(messages int64) {
 		b.config.Progress(Progress{Step: StepLoad, Done: before + messages, Total: max(total, before+messages)})
 	}
 	b.loader.onCommit(0)
+
 	err = b.loader.approach(ctx)
 	b.loader.onCommit = nil
 	b.result.Messages, b.result.Load = b.loader.messages, since(start)
@@ -164,14 +183,18 @@ func (b *builder) compare(ctx context.Context) (err error) {
 		b.result.NewHistory = true
 		return nil
 	}
+
+	// The live generation has moved on while the indexes were created.
 	if err := b.loader.approach(ctx); err != nil {
 		return err
 	}
+
 	start := time.Now()
 	c := comparer{config: b.config, loader: b.loader, schema: b.next.Schema()}
 	if b.result.Comparison, err = c.run(ctx); err != nil {
 		return err
 	}
+
 	b.changed, b.result.SnapshotPause, b.result.Compare = c.changed, c.pause, since(start)
 	return withConn(ctx, b.config.Database, func(conn *pgx.Conn) error { return b.readUnreadable(ctx, conn) })
 }
@@ -218,6 +241,7 @@ func (b *builder) dropOnDiskFull(ctx context.Context, err error) error {
 		refusal.File == sharedMemoryFile {
 		return err
 	}
+
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diskFullTimeout)
 	defer cancel()
 	if _, dropErr := dropGenerations(ctx, b.config, Unfinished, 0); dropErr != nil {

@@ -57,6 +57,8 @@ func (c *comparer) run(ctx context.Context) (found Comparison, err error) {
 		if err != nil {
 			return err
 		}
+
+		// From now on, the loader records which phone systems have calls that are newer than the snapshot.
 		c.pause = Seconds(pause.Seconds())
 		c.loader.touched = make(map[uuid.UUID]struct{})
 		return c.compare(ctx, conn)
@@ -85,9 +87,12 @@ func (c *comparer) compare(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
+
 	if _, c.result.OtherDefinition, err = liveGeneration(ctx, conn); err != nil {
 		return err
 	}
+
+	// JSON shows empty lists, not null.
 	c.result.Changes, c.result.Samples, c.result.MissingColumns = []Change{}, []Difference{}, []string{}
 	for i, t := range tables {
 		c.config.Progress(Progress{Step: StepCompare, Done: int64(i), Total: int64(len(tables))})
@@ -95,6 +100,8 @@ func (c *comparer) compare(ctx context.Context, conn *pgx.Conn) error {
 			return fmt.Errorf("compare %s: %w", t.Name, err)
 		}
 	}
+
+	// A phone system can have changed rows in several tables.
 	slices.SortFunc(c.changed, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
 	c.changed = slices.Compact(c.changed)
 	c.result.ChangedSystems = len(c.changed)
@@ -167,15 +174,19 @@ func (c *comparer) compareTable(ctx context.Context, conn *pgx.Conn, t comparedT
 	if err != nil {
 		return err
 	}
+
 	c.result.Rows += rows
 	for _, change := range []Change{{t.Name, KindMissing, missing}, {t.Name, KindSurplus, surplus}, {t.Name, KindChanged, changed}} {
 		if change.Rows > 0 {
 			c.result.Changes = append(c.result.Changes, change)
 		}
 	}
+
 	if missing+surplus+changed == 0 {
 		return nil
 	}
+
+	// The calls of these phone systems get a later updatedAt, so that clients read the calls again.
 	if t.shown() {
 		rows, _ := conn.Query(ctx, statement.Replace(changedSystemsSQL), statement.arguments...)
 		systems, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
@@ -186,6 +197,7 @@ func (c *comparer) compareTable(ctx context.Context, conn *pgx.Conn, t comparedT
 			c.changed = append(c.changed, system)
 		}
 	}
+
 	return c.list(ctx, conn, t, statement)
 }
 
@@ -204,6 +216,8 @@ func (c *comparer) list(ctx context.Context, conn *pgx.Conn, t comparedTable, s 
 // difference describes a row that differs by the texts of its values.
 func (t comparedTable) difference(isServed, isExpected bool, served, expected []*string) Difference {
 	d := Difference{Table: t.Name, Kind: KindChanged}
+
+	// A surplus row has no expected values, so its key comes from the served values.
 	known := expected
 	switch {
 	case !isServed:
@@ -211,6 +225,7 @@ func (t comparedTable) difference(isServed, isExpected bool, served, expected []
 	case !isExpected:
 		d.Kind, known = KindSurplus, served
 	}
+
 	for i, column := range t.Columns {
 		switch {
 		case column == "partition" && t.systemColumn() != "": // it follows from the phone system
@@ -240,6 +255,7 @@ type statement struct {
 }
 
 func (c *comparer) statement(t comparedTable) statement {
+	// Listed values are shortened; the comparison uses whole values.
 	var differ, served, expected []string
 	for _, column := range t.Columns {
 		live, built := qualified("l", column), qualified("n", column)
@@ -249,6 +265,8 @@ func (c *comparer) statement(t comparedTable) statement {
 		}
 		differ = append(differ, fmt.Sprintf("%s is distinct from %s", live, built))
 	}
+
+	// A row can be missing on either side, so the order takes its key from the side that has the row.
 	var joined, order []string
 	for _, column := range t.Key {
 		live, built := qualified("l", column), qualified("n", column)
@@ -260,12 +278,15 @@ func (c *comparer) statement(t comparedTable) statement {
 	if column := t.systemColumn(); column != "" {
 		system = fmt.Sprintf("coalesce(%s, %s)", qualified("n", column), qualified("l", column))
 	}
+
+	// Some differences change nothing that reports show.
 	switch {
 	case t.Name == "call_log":
 		announced = qualified("n", t.Key[0]) + " is not null" // that a call is gone is not reported
 	case t.Name == "topology" && slices.Contains(t.Key, "kind"):
 		announced = "coalesce(n.kind, l.kind) in ('extension', 'call-group')" // reports show no others
 	}
+
 	where, arguments := c.where(t)
 	return statement{strings.NewReplacer(
 		"{live}", pgx.Identifier{liveSchema, t.Name}.Sanitize(), "{built}", pgx.Identifier{c.schema, t.Name}.Sanitize(),
@@ -287,6 +308,7 @@ func (c *comparer) where(t comparedTable) (condition string, arguments []any) {
 	if !c.system.Valid || column == "" {
 		return "true", nil
 	}
+
 	condition = pgx.Identifier{column}.Sanitize() + " = $1"
 	arguments = []any{schema.UUID(c.system.UUID)}
 	if slices.Contains(t.Columns, "partition") {

@@ -43,6 +43,7 @@ type Config struct {
 func (c Config) complete() Config {
 	c.Workers = cmp.Or(c.Workers, runtime.GOMAXPROCS(0))
 	c.Batch = cmp.Or(c.Batch, 2000)
+
 	if c.Throttled == nil {
 		c.Throttled = func(string) {}
 	}
@@ -117,11 +118,14 @@ const (
 // tables on its search path.
 func withLock(ctx context.Context, c Config, work func(Config) error) (err error) {
 	c = c.complete()
+
+	// One connection holds the lock for as long as the operation runs.
 	conn, err := pgx.ConnectConfig(ctx, c.Database.Config().ConnConfig)
 	if err != nil {
 		return fmt.Errorf("PostgreSQL: %w", err)
 	}
 	defer func() { err = errors.Join(err, releaseLock(ctx, conn)) }()
+
 	_, err = conn.Exec(ctx, fmt.Sprintf("set lock_timeout = '%s'; select pg_advisory_lock(%d)", operationLockTimeout,
 		int64(operationLock)))
 	switch {
@@ -130,9 +134,12 @@ func withLock(ctx context.Context, c Config, work func(Config) error) (err error
 	case err != nil:
 		return fmt.Errorf("operation lock: %w", err)
 	}
+
+	// checkLock finds out later whether this session still holds the lock.
 	if err := conn.QueryRow(ctx, "select pg_backend_pid()").Scan(&c.session); err != nil {
 		return fmt.Errorf("operation lock: %w", err)
 	}
+
 	pool, err := c.pool(ctx, map[string]string{"search_path": liveSchema})
 	if err != nil {
 		return err

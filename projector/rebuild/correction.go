@@ -52,6 +52,7 @@ func (b *builder) correct(ctx context.Context, margin time.Duration) error {
 	if err != nil {
 		return err
 	}
+
 	b.corrections = make(fold.Corrections)
 	for _, system := range b.changed {
 		// A partition that had applied nothing has promised nothing.
@@ -68,14 +69,20 @@ func (b *builder) recordCorrections(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
+
+	// Calls that were written since the comparison need a correction, too. The next attempt includes their phone
+	// systems.
 	if missing := b.uncorrected(live); len(missing) > 0 {
 		b.changed = append(b.changed, missing...)
 		return errLate
 	}
+
+	// A client may have read up to the watermark, and would miss a correction at or before it.
 	for system, at := range b.corrections {
 		if at <= live[b.source.partition(system)].Clock.Watermark {
 			return errLate
 		}
+
 		if err := recordCorrection(ctx, tx, b.source, system, at); err != nil {
 			return err
 		}

@@ -36,6 +36,8 @@ func (b *builder) raiseFloors(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
+
+	// Raising never lowers a floor, so the floors of lost messages are lowered first.
 	if err := b.lowerFloors(ctx, tx, next); err != nil {
 		return fmt.Errorf("lower the floors of notices: %w", err)
 	}
@@ -47,6 +49,7 @@ func (b *builder) raiseFloors(ctx context.Context, tx pgx.Tx) error {
 	for _, partition := range slices.Sorted(maps.Keys(next)) {
 		to, from := next[partition], live[partition]
 		regressed, lost := b.lost.regressed[partition]
+
 		switch {
 		case lost && to.LastMessageAt > regressed.LastMessageAt:
 			known = append(known, -1)
@@ -57,6 +60,7 @@ func (b *builder) raiseFloors(ctx context.Context, tx pgx.Tx) error {
 		default:
 			known = append(known, 0)
 		}
+
 		positions = append(positions, to)
 	}
 
@@ -72,9 +76,12 @@ func (b *builder) lowerFloors(ctx context.Context, tx pgx.Tx, next map[int16]sto
 	if len(b.lost.regressed) == 0 {
 		return nil
 	}
+
+	// Fan-outs and registrations of endpoints have read the floors, so they must wait until the transaction ends.
 	if _, err := tx.Exec(ctx, excludeFanOutsSQL); err != nil {
 		return err
 	}
+
 	var positions []store.Position
 	for _, partition := range slices.Sorted(maps.Keys(b.lost.regressed)) {
 		if p, ok := next[partition]; ok {

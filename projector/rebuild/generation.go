@@ -79,21 +79,27 @@ func createIndexes(ctx context.Context, c Config, g schema.Generation, pool *pgx
 	if err != nil {
 		return err
 	}
+
 	vacuums := make([]string, len(tables))
 	for i, table := range tables {
 		// A parallel vacuum needs shared memory, of which containers have little.
 		vacuums[i] = "vacuum (analyze, parallel 0) " + table
 	}
+
 	indexes := schema.ReaderIndexes()
 	var done atomic.Int64
+
+	// The statements of a list run at the same time. The vacuums begin when all indexes exist.
 	for _, list := range [][]string{indexes, vacuums} {
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(c.Workers)
+
 		for _, statement := range list {
 			group.Go(func() error {
 				if err := c.throttle.wait(ctx); err != nil {
 					return err
 				}
+
 				if err := execMaintenance(ctx, pool, statement); err != nil {
 					return err
 				}
@@ -101,6 +107,7 @@ func createIndexes(ctx context.Context, c Config, g schema.Generation, pool *pgx
 				return nil
 			})
 		}
+
 		if err := group.Wait(); err != nil {
 			return err
 		}
@@ -112,14 +119,17 @@ func createIndexes(ctx context.Context, c Config, g schema.Generation, pool *pgx
 // is killed, so the server is asked to notice a lost client, where its operating system can.
 func execMaintenance(ctx context.Context, pool *pgxpool.Pool, statement string) error {
 	return withConn(ctx, pool, func(conn *pgx.Conn) error {
+		// A server whose operating system can't notice a lost client refuses the setting.
 		_, err := conn.Exec(ctx, "set client_connection_check_interval = '1s'")
 		var refusal *pgconn.PgError
 		if err != nil && !errors.As(err, &refusal) {
 			return fmt.Errorf("prepare the session for an index: %w", err)
 		}
+
 		if _, err := conn.Exec(ctx, "set maintenance_work_mem = '256MB'; set lock_timeout = 0"); err != nil {
 			return fmt.Errorf("prepare the session for an index: %w", err)
 		}
+
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			return fmt.Errorf("%s: %w", statement, err)
 		}
@@ -136,6 +146,7 @@ func analyze(ctx context.Context, pool *pgxpool.Pool) error {
 		if err != nil {
 			return fmt.Errorf("tables: %w", err)
 		}
+
 		for _, table := range tables {
 			if _, err := conn.Exec(ctx, "analyze "+table); err != nil {
 				return fmt.Errorf("analyze %s: %w", table, err)
@@ -189,6 +200,7 @@ func dropGenerations(ctx context.Context, c Config, state State, except int64) (
 	if state == Unfinished {
 		timeout = ownTablesTimeout
 	}
+
 	err = withConn(ctx, c.Database, func(conn *pgx.Conn) error {
 		rows, _ := conn.Query(ctx, "select id from control.generation where state = $1 and id <> $2 order by id desc",
 			state, except)
@@ -196,6 +208,7 @@ func dropGenerations(ctx context.Context, c Config, state State, except int64) (
 		if err != nil {
 			return fmt.Errorf("list the generations to drop: %w", err)
 		}
+
 		for _, id := range ids {
 			if err := dropWithRetries(ctx, conn, schema.Generation{ID: id}, timeout); err != nil {
 				return fmt.Errorf("generation %d: %w", id, err)
@@ -225,6 +238,8 @@ func dropWithRetries(ctx context.Context, conn *pgx.Conn, g schema.Generation, l
 			}
 			return drop(ctx, tx, g)
 		})
+
+		// Only a lock timeout is worth another attempt.
 		if err != nil && !schema.HasCode(err, pgerrcode.LockNotAvailable) {
 			return backoff.Permanent(err)
 		}

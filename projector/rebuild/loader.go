@@ -69,10 +69,12 @@ func newLoader(ctx context.Context, c Config, s *source, schemaName string, repl
 	if err != nil {
 		return nil, err
 	}
+
 	l := &loader{
 		config: c, source: s, pool: pool, store: store.New(pool),
 		partitions: make(map[int16]*partition), corrected: make(fold.Corrections),
 	}
+
 	if err := l.addPartitions(ctx, schemaName, replay); err != nil {
 		pool.Close()
 		return nil, err
@@ -91,10 +93,12 @@ func (l *loader) addPartitions(ctx context.Context, schemaName string, replay in
 		return err
 	}
 
+	// The replay of a single phone system needs the partition of that phone system alone.
 	for number := range int16(l.source.partitions) {
 		if replay.System.Valid && number != l.source.partition(replay.System.UUID) {
 			continue
 		}
+
 		at, known := positions[number]
 		if !known {
 			at = store.Position{Partition: number, Stream: l.source.ID}
@@ -102,6 +106,7 @@ func (l *loader) addPartitions(ctx context.Context, schemaName string, replay in
 				return err
 			}
 		}
+
 		l.partitions[number] = &partition{limit: at, applier: ingest.Applier{
 			JetStream: l.config.JetStream, Store: l.store, Replay: &replay, Position: at, OnCommit: l.committed,
 			Decoder: ingest.Decoder{System: replay.System},
@@ -121,6 +126,7 @@ func (l *loader) approach(ctx context.Context) (err error) {
 		if l.end, err = l.source.end(ctx); err != nil {
 			return err
 		}
+
 		live, err := livePositions(ctx, l.config)
 		if err != nil {
 			return err
@@ -128,10 +134,12 @@ func (l *loader) approach(ctx context.Context) (err error) {
 		if err := l.reach(ctx, live); err != nil {
 			return err
 		}
+
 		if round = time.Since(began); round < nearEnough {
 			return nil
 		}
 	}
+
 	if round < maxWritePause/2 {
 		return nil // a write pause has time for as much as the last round
 	}
@@ -142,6 +150,7 @@ func (l *loader) approach(ctx context.Context) (err error) {
 
 // reach fills the partitions up to the live positions, and takes over their clocks and watermarks.
 func (l *loader) reach(ctx context.Context, live map[int16]store.Position) error {
+	// A later limit needs the decisions that were recorded in the meantime.
 	var behind []*partition
 	for number, p := range l.partitions {
 		if limit := l.limit(number, live); !caughtUp(p.applier.Position, limit) {
@@ -149,6 +158,7 @@ func (l *loader) reach(ctx context.Context, live map[int16]store.Position) error
 			behind = append(behind, p)
 		}
 	}
+
 	if len(behind) == 0 {
 		return nil
 	}
@@ -209,6 +219,8 @@ func (l *loader) load(ctx context.Context, behind []*partition) error {
 		if failures++; failures > maxReadFailures {
 			return readErr
 		}
+
+		// The stream may have lost applied messages in the meantime.
 		projector.Pause(ctx, backOff.Next(0))
 		if err := l.source.verifyPositions(ctx, l.positions()); err != nil {
 			return err
@@ -219,6 +231,7 @@ func (l *loader) load(ctx context.Context, behind []*partition) error {
 // read reads the stream once, by one consumer for all partitions, and applies the messages of partitions up to their
 // limits. readErr says why the stream can't be read; any other error is err.
 func (l *loader) read(ctx context.Context, behind []*partition) (readErr, err error) {
+	// One consumer begins at the lowest position and ends at the highest limit.
 	after, last := behind[0].applier.Position.Sequence, uint64(0)
 	for _, p := range behind {
 		p.waiting = nil
@@ -227,6 +240,7 @@ func (l *loader) read(ctx context.Context, behind []*partition) (readErr, err er
 	if after >= last {
 		return nil, nil // clocks alone have moved
 	}
+
 	if err := l.source.checkEnd(ctx, last); err != nil {
 		return nil, err
 	}
@@ -240,6 +254,7 @@ func (l *loader) read(ctx context.Context, behind []*partition) (readErr, err er
 			received = m.Sequence
 			full := l.add(m)
 			bytes += m.Size()
+
 			if ended := received >= last; ended || full || bytes >= maxWaitingBytes {
 				err = l.applyWaiting(ctx, behind)
 				bytes = 0
@@ -248,12 +263,15 @@ func (l *loader) read(ctx context.Context, behind []*partition) (readErr, err er
 			return true
 		},
 	}
+
+	// A position can be at a clock message, so the consumer delivers clock messages, too.
 	if len(l.partitions) < l.source.partitions {
 		reader.Filters = []string{events.ClockSubject}
 		for number := range l.partitions {
 			reader.Filters = append(reader.Filters, events.PartitionFilter(int(number)))
 		}
 	}
+
 	readErr = reader.Run(ctx)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -280,16 +298,20 @@ func (l *loader) applyWaiting(ctx context.Context, behind []*partition) error {
 			return err
 		}
 	}
+
 	return l.forEach(ctx, behind, func(ctx context.Context, p *partition) (err error) {
 		if len(p.waiting) == 0 {
 			return nil
 		}
+
+		// The live generation has recorded its decisions up to the limit, so the loader reads them only once.
 		if !p.decided {
 			if p.applier.Decoder.Decisions, err = l.decisions(ctx, p.applier.Position); err != nil {
 				return err
 			}
 			p.decided = true
 		}
+
 		err = p.applier.Apply(ctx, p.applier.Decoder.Decode(p.waiting), time.Time{})
 		p.waiting = nil
 		return err
@@ -343,10 +365,13 @@ func (l *loader) decisions(ctx context.Context, at store.Position) (store.Decisi
 			return store.Decisions{}, fmt.Errorf("take over the dead letters: %w", err)
 		}
 	}
+
 	d, err := l.store.Decisions(ctx, at)
 	if err != nil {
 		return d, err
 	}
+
+	// Lost clock caps are not repeated. Corrections that are not recorded yet apply already.
 	l.lost.forget(at.Partition, &d)
 	d.Corrections.Add(l.corrected)
 	return d, nil

@@ -52,6 +52,7 @@ func lostCaps(ctx context.Context, s *source, d store.Decisions) (caps []fold.Cl
 		if !c.Capped {
 			continue
 		}
+
 		held, err := holds(ctx, s.Stream, store.MessageID{Sequence: c.Last, StoredAt: c.LastStoredAt})
 		if err != nil || held {
 			return caps, err
@@ -89,6 +90,7 @@ func (l *lost) drop(ctx context.Context, tx pgx.Tx, stream uuid.UUID) error {
 			return fmt.Errorf("reopen the dead letters: %w", err)
 		}
 	}
+
 	for partition, caps := range l.caps {
 		for _, c := range caps {
 			if _, err := tx.Exec(ctx, dropCapSQL, stream, partition, int64(c.First)); err != nil {

@@ -44,6 +44,7 @@ func (b *builder) beginHistory(ctx context.Context, tx pgx.Tx) error {
 	if err := beginWritePause(ctx, tx); err != nil {
 		return err
 	}
+
 	stream := b.source.ID
 	if _, err := tx.Exec(ctx, stopWatermarksSQL, stream); err != nil {
 		return fmt.Errorf("stop watermarks: %w", err)

@@ -25,17 +25,22 @@ type outcome struct {
 func (o *outcome) committed(changes store.ChangeSet) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+
 	o.messages += changes.MessageCounts.TotalRead()
+
+	// These calls are not in the snapshot of the comparison.
 	if o.touched != nil {
 		for call := range changes.State.CallLogs.Rows() {
 			o.touched[call.System] = struct{}{}
 		}
 	}
+
 	for _, dead := range changes.DeadLetters {
 		if len(o.unreadable) < maxUnreadable {
 			o.unreadable = append(o.unreadable, UnreadableMessage{dead.Sequence, dead.Subject, dead.Reason})
 		}
 	}
+
 	if o.onCommit != nil {
 		o.onCommit(o.messages)
 	}

@@ -36,27 +36,34 @@ func (l *loader) pauseWrites(
 		if err := l.reach(ctx, live); err != nil {
 			return err
 		}
+
 		if err := l.source.verifyPositions(ctx, l.positions()); err != nil {
 			return err
 		}
 
+		// The throttle would wait for the live projection, whose writes wait for this pause.
 		l.inPause = true
 		defer func() { l.inPause = false }()
 		return beginDurably(ctx, l.config.Database, func(tx pgx.Tx) error {
 			if err := lock(ctx, tx); err != nil {
 				return err
 			}
+
 			start := time.Now()
 			defer func() { pause = time.Since(start) }()
+
+			// The live positions no longer move, so both generations reach the same positions.
 			live, err := store.Positions(ctx, tx.Conn(), liveSchema)
 			if err != nil {
 				return err
 			}
+
 			limited, cancel := context.WithTimeout(ctx, maxWritePause)
 			defer cancel()
 			if err := l.reach(limited, live); err != nil {
 				return err
 			}
+
 			return work(tx)
 		})
 	})
@@ -68,11 +75,15 @@ func withPauseRetries(ctx context.Context, c Config, try func() error) (err erro
 	backOff := projector.NewBackOff()
 	for range maxPauseTries {
 		err = try()
+
+		// Both reasons can be gone a moment later. Any other error is final.
 		commitHangs := schema.HasCode(err, pgerrcode.LockNotAvailable)
 		tooLong := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 		if !commitHangs && !tooLong {
 			return err
 		}
+
+		// Projectors commit during the interval.
 		c.Throttled("waiting for a write pause: a projector does not finish its commit, " +
 			"or the new generation does not catch up")
 		projector.Pause(ctx, backOff.Next(0))

@@ -77,10 +77,13 @@ func (r *repairer) fence(ctx context.Context, tx pgx.Tx) error {
 		"set local lock_timeout = '2s'",
 		fmt.Sprintf("update projection.position set epoch = epoch + 1 where partition = %d", partition),
 	}
+
+	// The repair of rows that belong to no single phone system interrupts all partitions.
 	if r.system.UUID == uuid.Nil {
 		statements = append(statements,
 			fmt.Sprintf("update projection.position set epoch = epoch + 1 where partition <> %d", partition))
 	}
+
 	for _, statement := range append(statements, "set local lock_timeout = 0") {
 		if _, err := tx.Exec(ctx, statement); err != nil {
 			return fmt.Errorf("begin the write pause: %w", err)
@@ -92,19 +95,24 @@ func (r *repairer) fence(ctx context.Context, tx pgx.Tx) error {
 // replace replaces the rows by those that were built. Where reports show other values then, the calls get a later
 // updatedAt.
 func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
+	// A repair must not lose the content of a message that was applied once.
 	if messages := r.loader.unreadable; len(messages) > 0 {
 		m := messages[0]
 		return fmt.Errorf("message %d (%s): %w: %s", m.Sequence, m.Subject, ErrUnreadable, m.Reason)
 	}
+
 	c := r.comparer()
 	if err := c.compare(ctx, tx.Conn()); err != nil {
 		return err
 	}
+
 	if missing := c.result.MissingColumns; len(missing) > 0 {
 		return fmt.Errorf("the live projection has no %s: its tables were altered: run 'callboard rebuild'",
 			strings.Join(missing, ", "))
 	}
 	r.result.Comparison, r.result.Rows = c.result, c.result.Rows
+
+	// The corrections change the built rows, so they come before these rows are copied.
 	if slices.Contains(c.changed, r.system.UUID) {
 		if err := r.correct(ctx, tx); err != nil {
 			return err
@@ -115,12 +123,14 @@ func (r *repairer) replace(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
+
 	for _, t := range tables {
 		where, arguments := c.where(t)
 		columns := strings.Join(t.Columns, ", ")
 		if _, err := tx.Exec(ctx, fmt.Sprintf("delete from %s.%s where %s", liveSchema, t.Name, where), arguments...); err != nil {
 			return fmt.Errorf("delete from %s: %w", t.Name, err)
 		}
+
 		insert := fmt.Sprintf("insert into %s.%s (%s) select %[3]s from %s.%[2]s where %[5]s", liveSchema, t.Name, columns,
 			schema.Verification, where)
 		if _, err := tx.Exec(ctx, insert, arguments...); err != nil {
@@ -138,6 +148,8 @@ func (r *repairer) correct(ctx context.Context, tx pgx.Tx) error {
 	if err := tx.QueryRow(ctx, "select watermark from projection.position where partition = $1", partition).Scan(&watermark); err != nil {
 		return fmt.Errorf("watermark: %w", err)
 	}
+
+	// A client may have read everything up to the watermark.
 	at := events.TimeOf(watermark) + 1
 	_, err := tx.Exec(ctx, "update "+schema.Verification+".call_log set updated_at = $1 "+
 		"where system_id = $2 and partition = $3 and updated_at < $1",
@@ -145,5 +157,6 @@ func (r *repairer) correct(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return fmt.Errorf("correct the calls: %w", err)
 	}
+
 	return recordCorrection(ctx, tx, r.source, r.system.UUID, at)
 }

@@ -19,10 +19,12 @@ func (b *builder) rollback(ctx context.Context) (err error) {
 	if b.source, err = newSource(ctx, b.config); err != nil {
 		return err
 	}
+
 	if err := withConn(ctx, b.config.Database, func(conn *pgx.Conn) error { return b.findPrevious(ctx, conn) }); err != nil {
 		return err
 	}
-	// Its dead letters are not those of the previous generation.
+
+	// The dead letters of an unfinished generation are not the dead letters of the previous generation.
 	if _, err := dropGenerations(ctx, b.config, Unfinished, 0); err != nil {
 		return err
 	}
@@ -32,11 +34,14 @@ func (b *builder) rollback(ctx context.Context) (err error) {
 	}
 	defer b.loader.close()
 	b.loader.takeOver = true
+
 	for _, step := range []func(context.Context) error{b.load, b.correctAndReplace} {
 		if err = step(ctx); err != nil {
 			break
 		}
 	}
+
+	// After the switch, the rollback has taken effect in spite of the error.
 	if err != nil && b.result.Generation != 0 {
 		return fmt.Errorf("generation %d is live: %w", b.next.ID, err)
 	}
@@ -50,8 +55,10 @@ func (b *builder) findPrevious(ctx context.Context, conn *pgx.Conn) (err error) 
 	if b.live, _, err = liveGeneration(ctx, conn); err != nil {
 		return err
 	}
+
 	var definition []byte
 	var wentLive time.Time
+
 	err = conn.QueryRow(ctx, "select id, definition, switched_at from control.generation where state = 'previous' order "+
 		"by switched_at desc, id desc limit 1").
 		Scan(&b.next.ID, &definition, &wentLive)
@@ -72,10 +79,12 @@ func (b *builder) findPrevious(ctx context.Context, conn *pgx.Conn) (err error) 
 		if err != nil {
 			return err
 		}
+
 		if err := b.source.verifyPositions(ctx, positions); err != nil {
 			return fmt.Errorf("%s: %w", g.name, err)
 		}
 	}
+
 	b.changed, err = correctedSince(ctx, conn, b.source, wentLive)
 	return err
 }

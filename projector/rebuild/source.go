@@ -30,11 +30,13 @@ func newSource(ctx context.Context, c Config) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	info := opened.CachedInfo()
 	if info.Config.AllowDirect {
 		return nil, fmt.Errorf("stream %s has allow_direct on, so a replica that lags could hide events: turn it off",
 			opened.Name())
 	}
+
 	if err := schema.CheckMigrated(ctx, c.Database); err != nil {
 		return nil, err
 	}
@@ -46,10 +48,12 @@ func newSource(ctx context.Context, c Config) (*source, error) {
 	if err := opened.CheckPartitions(registered); err != nil {
 		return nil, err
 	}
+
 	partitions, err := opened.Partitions()
 	if err != nil {
 		return nil, err
 	}
+
 	if info.State.FirstSeq > 1 {
 		return nil, fmt.Errorf("stream %s begins at sequence %d, so a projection built from it would lack the events before: "+
 			"restore the stream",
@@ -93,6 +97,7 @@ func (s *source) verifyPositions(ctx context.Context, positions map[int16]store.
 func (s *source) validPositions(
 	ctx context.Context, positions map[int16]store.Position,
 ) (map[int16]store.Position, error) {
+	// The stream may have changed since the operation began, and another stream may have its name.
 	now, err := s.Reopen(ctx, s.js)
 	if err == nil {
 		err = ingest.CheckLeader(now.CachedInfo())
@@ -109,6 +114,7 @@ func (s *source) validPositions(
 				return nil, err
 			}
 		}
+
 		if !intact {
 			delete(valid, partition)
 		}
@@ -123,6 +129,7 @@ func (s *source) confirmedPositions(
 ) (valid map[int16]store.Position, err error) {
 	ofStream := maps.Clone(positions)
 	maps.DeleteFunc(ofStream, func(_ int16, p store.Position) bool { return p.Stream != s.ID })
+
 	var lost projector.Confirmation
 	for {
 		valid, err = s.validPositions(ctx, ofStream)

@@ -22,6 +22,8 @@ var (
 // outdated and start again from the positions.
 func (b *builder) replace(ctx context.Context) error {
 	b.config.Progress(Progress{Step: StepSwitch})
+
+	// An error after the switch was done can mean that the commit has taken effect.
 	var done bool
 	pause, err := b.loader.pauseWrites(ctx, beginWritePause, func(tx pgx.Tx) error {
 		err := b.switchGenerations(ctx, tx)
@@ -32,6 +34,7 @@ func (b *builder) replace(ctx context.Context) error {
 	if err != nil {
 		return asUnconfirmed(err, done)
 	}
+
 	b.result.Generation, b.result.Replaced, b.result.PreviousKept = b.next.ID, b.live.ID, b.keep
 	return withConn(ctx, b.config.Database, func(conn *pgx.Conn) error { return schema.InvalidatePlans(ctx, conn) })
 }
@@ -42,12 +45,15 @@ func (b *builder) switchGenerations(ctx context.Context, tx pgx.Tx) error {
 	if err := b.fence(ctx, tx); err != nil {
 		return err
 	}
+
+	// The next generation can have got dead letters since the comparison.
 	if err := b.readUnreadable(ctx, tx.Conn()); err != nil {
 		return err
 	}
 	if err := b.carryOver(ctx, tx); err != nil {
 		return err
 	}
+
 	if err := b.live.MakePrevious(ctx, tx); err != nil {
 		return err
 	}
@@ -60,6 +66,7 @@ func (b *builder) fence(ctx context.Context, tx pgx.Tx) error {
 	if err := b.config.checkLock(ctx, tx); err != nil {
 		return err
 	}
+
 	now, _, err := liveGeneration(ctx, tx.Conn())
 	if err != nil {
 		return err
@@ -67,6 +74,7 @@ func (b *builder) fence(ctx context.Context, tx pgx.Tx) error {
 	if now != b.live {
 		return ErrBusy // another operation has switched meanwhile
 	}
+
 	if _, err := tx.Exec(ctx, fmt.Sprintf(raisePositionsSQL, b.next.Schema())); err != nil {
 		return fmt.Errorf("raise the epochs: %w", err)
 	}
@@ -84,6 +92,7 @@ func (b *builder) carryOver(ctx context.Context, tx pgx.Tx) error {
 	if err := b.raiseFloors(ctx, tx); err != nil {
 		return err
 	}
+
 	if _, err := tx.Exec(ctx, dropSkippedDeadLettersSQL, b.live.ID, b.next.ID); err != nil {
 		return fmt.Errorf("drop the dead letters of dropped generations: %w", err)
 	}

@@ -67,18 +67,24 @@ func (l ownedLag) duration() time.Duration { return time.Duration(l.Seconds * fl
 func (t *throttle) wait(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+
+	// One reading of the lag serves all goroutines for an interval.
 	if t.limit == 0 || time.Since(t.readAt) < lagInterval {
 		return ctx.Err()
 	}
+
 	highest, err := t.highest(ctx)
 	if err != nil || highest.duration() <= max(t.limit, idleAge) {
 		return err
 	}
+
+	// The lower limit keeps the work from waiting again at once.
 	defer t.report("")
 	for highest.duration() > max(t.limit/2, idleAge) {
 		t.report(fmt.Sprintf("waiting for the live projection: partition %d lags by %.1fs", highest.Partition,
 			highest.Seconds))
 		projector.Pause(ctx, lagInterval)
+
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -86,6 +92,7 @@ func (t *throttle) wait(ctx context.Context) error {
 			return err
 		}
 	}
+
 	return nil
 }
 

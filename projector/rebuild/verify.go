@@ -43,6 +43,7 @@ func (v *verifier) build(ctx context.Context, work func() error) (err error) {
 	if v.source, err = newSource(ctx, v.config); err != nil {
 		return err
 	}
+
 	live, err := livePositions(ctx, v.config)
 	if err != nil {
 		return err
@@ -50,9 +51,11 @@ func (v *verifier) build(ctx context.Context, work func() error) (err error) {
 	if err := v.source.verifyPositions(ctx, live); err != nil {
 		return err
 	}
+
 	if partition := v.source.partition(v.system.UUID); v.system.Valid && live[partition].Stream == uuid.Nil {
 		return fmt.Errorf("partition %d has no position: start a projector", partition)
 	}
+
 	create := func(tx pgx.Tx) error { return schema.NewVerification(ctx, tx, v.source.partitions) }
 	if err := pgx.BeginFunc(ctx, v.config.Database, create); err != nil {
 		return err
@@ -65,6 +68,7 @@ func (v *verifier) build(ctx context.Context, work func() error) (err error) {
 		return err
 	}
 	defer v.loader.close()
+
 	if err := v.load(ctx, live); err != nil {
 		return err
 	}
@@ -80,9 +84,11 @@ func (v *verifier) load(ctx context.Context, live map[int16]store.Position) erro
 	if v.system.Valid {
 		total = 0 // not known: most of the messages are of others
 	}
+
 	v.loader.onCommit = func(messages int64) { v.config.Progress(Progress{Step: StepLoad, Done: messages, Total: total}) }
 	v.loader.onCommit(0)
 	defer func() { v.loader.onCommit = nil }()
+
 	if err := v.loader.reach(ctx, live); err != nil {
 		return err
 	}
