@@ -35,6 +35,7 @@ func (s *session) openDays(ctx context.Context, entries []entry) ([]entry, error
 		}
 		storable = append(storable, e)
 	}
+
 	return storable, nil
 }
 
@@ -75,6 +76,7 @@ func (w *Writer) dropDays(ctx context.Context, first time.Time) error {
 		if dropped == 0 {
 			return nil
 		}
+
 		w.config.Log.Info().Int("days", dropped).Str("before", first.Format(time.DateOnly)).Msg("audit days dropped")
 		w.metrics.dropped.Add(float64(dropped))
 	}

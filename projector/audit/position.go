@@ -45,6 +45,7 @@ type executor interface {
 func (w *Writer) readPosition(ctx context.Context) (p position, found bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
+
 	var storedAt *time.Time
 	err = w.config.Database.QueryRow(ctx, selectPositionSQL).Scan(&p.sequence, &storedAt)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -53,6 +54,7 @@ func (w *Writer) readPosition(ctx context.Context) (p position, found bool, err 
 	if err != nil {
 		return p, false, fmt.Errorf("read audit position: %w", err)
 	}
+
 	if storedAt != nil {
 		p.storedAt = *storedAt
 	}
@@ -64,10 +66,13 @@ func (w *Writer) readPosition(ctx context.Context) (p position, found bool, err 
 func movePosition(ctx context.Context, db executor, from, to position) error {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
+
+	// The position before the first message has no time.
 	var storedAt *time.Time
 	if !to.storedAt.IsZero() {
 		storedAt = &to.storedAt
 	}
+
 	tag, err := db.Exec(ctx, movePositionSQL, int64(from.sequence), int64(to.sequence), storedAt)
 	switch {
 	case err != nil:
@@ -97,6 +102,8 @@ func (w *Writer) findPosition(ctx context.Context) (jetstream.Stream, position, 
 	if info.Cluster != nil && info.Cluster.Leader == "" {
 		return nil, position{}, fmt.Errorf("stream %s has no leader", events.AuditStream)
 	}
+
+	// Before the first record, everything that the stream has is to be stored.
 	first := position{sequence: max(info.State.FirstSeq, 1) - 1}
 	if !found {
 		return stream, first, nil
@@ -125,6 +132,7 @@ func has(ctx context.Context, stream jetstream.Stream, p position) (bool, error)
 	case p.storedAt.IsZero() || p.sequence < info.State.FirstSeq:
 		return true, nil
 	}
+
 	m, err := stream.GetMsg(ctx, p.sequence)
 	if err != nil {
 		return false, fmt.Errorf("message %d of stream %s: %w", p.sequence, events.AuditStream, err)

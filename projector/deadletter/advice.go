@@ -53,15 +53,18 @@ func adviceForEvents() []adviceRow {
 
 		{"PostgreSQL refused it", "PostgreSQL refused the rows of the event. The cause is a defect of this release, or a " +
 			"constraint that was added to a table. " + nextRelease},
+
 		{"(.*?: )?not JSON: ", "The body is not valid JSON. " + publishAgain},
 		{".*?: must be callboard\\.", "This release does not know the event's type. If the type is wrong, the publisher " +
 			"must publish the entity again. If the publisher is newer than this release, " +
 			"retry the dead letter after the upgrade."},
 		{"subject: ", "The subject and the body contradict each other. " + publishAgain},
 		{"header", "The message's headers are not those of an event. " + publishAgain},
+
 		{"callId or voicemailId differs", "The event moves a transcript, recording or analysis to another call or " +
 			"voicemail, which is not allowed. " + publishAgain},
 		{"/|must be an object", "The body does not match the event's type. " + publishAgain},
+
 		{"", "This release can't apply the event. " + nextRelease},
 	}
 }

@@ -90,6 +90,7 @@ func Find(ctx context.Context, pool *pgxpool.Pool, id int64) (Detail, error) {
 		DeadLetter
 		RawHeader, Data []byte
 	}
+
 	rows, _ := pool.Query(ctx, findSQL, id)
 	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[row])
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -104,5 +105,6 @@ func Find(ctx context.Context, pool *pgxpool.Pool, id int64) (Detail, error) {
 	if header, err := nats.DecodeHeadersMsg(found.RawHeader); err == nil {
 		detail.Header = header
 	}
+
 	return detail, nil
 }

@@ -99,15 +99,18 @@ func (s *Store) Claim(ctx context.Context, stream uuid.UUID, partition int16) (P
 		if err := tx.checkDefinition(ctx); err != nil {
 			return err
 		}
+
 		if err := tx.tx.QueryRow(ctx, claimPositionSQL, partition, stream).Scan(p.targets()...); err != nil {
 			return fmt.Errorf("claim: %w", err)
 		}
 		if p.Stream != stream {
 			return ErrStreamReplaced
 		}
+
 		if err := tx.claimPartitions(ctx, stream); err != nil {
 			return err
 		}
+
 		// Another generation may have gone live while the claim waited for a lock.
 		return tx.checkDefinition(ctx)
 	})

@@ -24,24 +24,29 @@ func newTables() []storedTable {
 		global("phone_system_group", func(s *state) *rows[uuid.UUID, fold.Group] { return &s.Groups }).loaded(),
 		global("phone_system_group_member",
 			func(s *state) *rows[fold.GroupMember, fold.GroupMember] { return &s.GroupMembers }).written(),
+
 		partitioned("topology",
 			func(s *state) *rows[fold.TopologyKey, fold.Topology] { return &s.Topology }).loaded(),
 		partitioned("representative",
 			func(s *state) *rows[fold.Key, fold.Representative] { return &s.Representatives }).loaded(),
 		global("classification",
 			func(s *state) *rows[fold.ClassificationKey, fold.Classification] { return &s.Classifications }).loaded(),
+
 		partitioned("call_log", func(s *state) *rows[fold.Key, fold.CallLog] { return &s.CallLogs }).loaded(),
 		partitioned("extension_entry",
 			func(s *state) *rows[fold.ExtensionEntry, fold.ExtensionEntry] { return &s.ExtensionEntries }).written(),
+
 		partitioned("transcript",
 			func(s *state) *rows[fold.OwnerRowKey, fold.Transcript] { return &s.Transcripts }).loaded(),
 		partitioned("transcript_text",
 			func(s *state) *rows[fold.OwnerRowKey, fold.TranscriptText] { return &s.TranscriptTexts }).written(),
+
 		partitioned("recording", func(s *state) *rows[fold.RecordingKey, fold.Recording] { return &s.Recordings }).
 			withAllOf("owner_id").loaded(),
 		partitioned("analysis", func(s *state) *rows[fold.Key, fold.Analysis] { return &s.Analyses }).
 			withAllOf("call_id").loaded(),
 		partitioned("voicemail", func(s *state) *rows[fold.Key, fold.Voicemail] { return &s.Voicemails }).loaded(),
+
 		partitioned("tombstone", func(s *state) *rows[fold.TombstoneKey, fold.Tombstone] { return &s.Tombstones }).
 			withTargets().loaded(),
 		rowCounts(),

@@ -62,6 +62,7 @@ func readAnswer(response *http.Response) Answer {
 		_, _ = io.Copy(io.Discard, body)
 		return a
 	}
+
 	text, _ := io.ReadAll(body)
 	a.Excerpt = printable(string(text), excerptBytes)
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
@@ -94,10 +95,12 @@ func printable(text string, limit int) string {
 		}
 		return r
 	}, text)
+
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > limit {
 		text = strings.ToValidUTF8(text[:limit], "") // the last character may be cut
 	}
+
 	return strings.TrimSuffix(text, " ")
 }
 
@@ -126,6 +129,7 @@ func (e *Endpoint) failure(ctx, timed context.Context, err error) Answer {
 // explain returns the class of a transport's error, and its reason. The errors of package net name the host and the
 // address, and no more of the URL.
 func explain(err error) (class, reason string) {
+	// These causes come first, because package net wraps some of them in a net.OpError.
 	if d, is := errors.AsType[*destinationError](err); is {
 		return Refused, d.reason
 	}
@@ -135,6 +139,7 @@ func explain(err error) (class, reason string) {
 	if d, is := errors.AsType[*net.DNSError](err); is {
 		return DNS, d.Error()
 	}
+
 	o, dialing := errors.AsType[*net.OpError](err)
 	switch {
 	case dialing && o.Op == "dial" && o.Timeout():
@@ -145,6 +150,7 @@ func explain(err error) (class, reason string) {
 		errors.Is(err, syscall.EPIPE):
 		return Closed, "the endpoint closed the connection without an answer"
 	}
+
 	return Other, "the request failed: " + err.Error()
 }
 

@@ -54,6 +54,7 @@ func (r *Registry) Register(ctx context.Context, c Candidate) error {
 		if err := excludeFanOuts(ctx, tx); err != nil { // and removals, so that their times and this one are in order
 			return err
 		}
+
 		s := c.settings
 		_, err := tx.Exec(
 			ctx, insertEndpointSQL, c.id, s.Name, s.URL, s.Kinds, s.Target.Kind, s.Target.ID, s.State, s.Concurrency, c.sealed)

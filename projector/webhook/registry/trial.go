@@ -79,6 +79,7 @@ func (r *Registry) awaitTrial(ctx context.Context, id uuid.UUID) (_ Trial, err e
 	deadline := time.Now().Add(trialTimeout)
 	poll := time.NewTicker(trialInterval)
 	defer poll.Stop()
+
 	for {
 		var taken bool
 		var done *Trial
@@ -93,6 +94,7 @@ func (r *Registry) awaitTrial(ctx context.Context, id uuid.UUID) (_ Trial, err e
 		case time.Now().After(deadline):
 			return Trial{}, ErrNoSender
 		}
+
 		select {
 		case <-ctx.Done():
 			return Trial{}, ctx.Err()

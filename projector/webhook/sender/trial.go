@@ -70,10 +70,13 @@ func trialEvent(kind webhook.Kind, at time.Time) webhook.Event {
 	if kind == webhook.Test {
 		return e
 	}
+
 	hex := strings.ReplaceAll(uuid.NewString(), "-", "")
 	e.Data.PhoneSystemID, e.Data.CallSid = uuid.New(), "CA"+hex
+
 	switch kind {
 	case webhook.Test, webhook.CallEnded: // nothing more
+
 	case webhook.RecordingAvailable:
 		e.Data.RecordingSid = "RE" + hex
 	case webhook.TranscriptionCompleted, webhook.AnalysisCompleted:
@@ -81,5 +84,6 @@ func trialEvent(kind webhook.Kind, at time.Time) webhook.Event {
 	case webhook.VoicemailCreated:
 		e.Data.VoicemailID = uuid.New()
 	}
+
 	return e
 }
