@@ -31,6 +31,7 @@ func insert(ctx context.Context, tx pgx.Tx, entries []entry) (stored int64, err 
 	case err == nil:
 		return stored, nil
 	case !store.IsDataError(err) || isMissingDay(err):
+		// A day that was dropped meanwhile is no fault of the entries.
 		return 0, err
 	case len(entries) == 1:
 		entries[0].delivery.reason = fmt.Sprintf("entry %s: %s", entries[0].ID, store.DataErrorReason(err))

@@ -55,6 +55,7 @@ func (w *Writer) readPosition(ctx context.Context) (p position, found bool, err 
 		return p, false, fmt.Errorf("read audit position: %w", err)
 	}
 
+	// The position before the first message has no time.
 	if storedAt != nil {
 		p.storedAt = *storedAt
 	}
@@ -133,6 +134,7 @@ func has(ctx context.Context, stream jetstream.Stream, p position) (bool, error)
 		return true, nil
 	}
 
+	// The sequence may belong to another message now, so the times are compared.
 	m, err := stream.GetMsg(ctx, p.sequence)
 	if err != nil {
 		return false, fmt.Errorf("message %d of stream %s: %w", p.sequence, events.AuditStream, err)

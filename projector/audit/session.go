@@ -83,6 +83,7 @@ func (s *session) deleteConsumer(ctx context.Context, stream jetstream.Stream) {
 }
 
 func (s *session) run(ctx context.Context) error {
+	// Without messages a session ends, so that the next one looks at the stream and the position again.
 	for last := time.Now(); ctx.Err() == nil && time.Since(last) < s.maxIdle; {
 		messages, err := fetch(s.consumer)
 		if err != nil {
@@ -154,6 +155,7 @@ func (s *session) storeBatch(ctx context.Context, batch []delivery) error {
 		return err
 	}
 
+	// PostgreSQL stores microseconds, and a position that is read back must equal the position in memory.
 	last := batch[len(batch)-1].meta
 	next := position{last.Sequence.Stream, last.Timestamp.Truncate(time.Microsecond)}
 
@@ -162,6 +164,7 @@ func (s *session) storeBatch(ctx context.Context, batch []delivery) error {
 		if err := movePosition(ctx, tx, s.position, next); err != nil {
 			return err
 		}
+
 		if stored, err = insert(ctx, tx, entries); err != nil {
 			return err
 		}

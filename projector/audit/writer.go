@@ -65,6 +65,7 @@ func (w *Writer) Run(ctx context.Context) error {
 			return nil
 
 		case errors.Is(err, errMoved):
+			// Another writer stores entries, and this writer takes over when the position no longer moves.
 			w.standBy(ctx)
 
 		case err != nil:
@@ -175,6 +176,7 @@ func purgeStored(ctx context.Context, stream jetstream.Stream, stored position) 
 		return nil
 	}
 
+	// A position of another stream says nothing about these messages.
 	if same, err := has(ctx, stream, stored); !same || err != nil {
 		return err
 	}

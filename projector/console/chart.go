@@ -77,6 +77,7 @@ func newChart(now time.Time, samples []sample) chart {
 	c.Text = fmt.Sprintf("Last sample: %s. Highest: %s, at %s.",
 		span(last.seconds), span(highest.seconds), highest.at.UTC().Format("15:04"))
 
+	// The dashed line is drawn only where the chart reaches it.
 	if limit := behindAfter.Seconds(); limit < top {
 		c.Limit = height(limit, top)
 		c.Text += " The dashed line is at " + span(limit) + "."
@@ -107,6 +108,7 @@ func paths(now time.Time, samples []sample, top float64) (line, area string) {
 			continue
 		}
 
+		// The present is at the right edge.
 		last = max(chartWidth-int(now.Sub(s.at)*chartWidth/window), 0)
 		if len(run) == 0 {
 			first = last

@@ -90,6 +90,7 @@ func newView(now time.Time, stream string, s snapshot, samples []sample) *view {
 		}
 	}
 
+	// The issues follow from the partitions, so they are found last.
 	v.Issues = v.issues(s)
 	if len(v.Issues) > maxIssues {
 		v.MoreIssues = len(v.Issues) - maxIssues
@@ -110,6 +111,7 @@ func newPartitionView(p status.Partition, r status.Report) partitionView {
 		row.Age = span(age.Seconds())
 	}
 
+	// The cause comes before its effect: a stopped partition is behind, too.
 	switch {
 	case p.StopReason != "":
 		row.State = isStopped
@@ -189,6 +191,7 @@ func (v *view) issues(s snapshot) []issue {
 			"If a table is missing, run 'callboard migrate'.")
 	}
 
+	// Without any report, nothing else is known.
 	if s.report == nil {
 		return all
 	}
@@ -201,6 +204,7 @@ func (v *view) issues(s snapshot) []issue {
 		add(true, runbook, problem+".")
 	}
 
+	// Where no partition has an owner, one sentence replaces the list.
 	switch unowned := v.inState(noOwner); {
 	case len(unowned) == 0:
 	case len(unowned) == len(v.Partitions):

@@ -16,6 +16,7 @@ func Advice(l DeadLetter) string {
 	default: // the reason says what to do
 	}
 
+	// The first row that fits counts, so special reasons come before general reasons.
 	table := adviceForEvents()
 	if l.Audit() {
 		table = adviceForAudit()

@@ -102,6 +102,8 @@ func Find(ctx context.Context, pool *pgxpool.Pool, id int64) (Detail, error) {
 
 	detail := Detail{DeadLetter: found.DeadLetter, RawHeader: found.RawHeader, Data: found.Data,
 		Advice: Advice(found.DeadLetter)}
+
+	// A header that NATS cannot decode is in RawHeader alone.
 	if header, err := nats.DecodeHeadersMsg(found.RawHeader); err == nil {
 		detail.Header = header
 	}

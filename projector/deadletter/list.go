@@ -50,6 +50,7 @@ func List(ctx context.Context, pool *pgxpool.Pool, q Query) (page Page, err erro
 		return page, fmt.Errorf("dead letters: %w", err)
 	}
 
+	// The query reads one dead letter above the limit, which tells that there are more.
 	if page.More = len(page.DeadLetters) > q.Limit; page.More {
 		page.DeadLetters = page.DeadLetters[:q.Limit]
 	}

@@ -268,6 +268,7 @@ func Wait(
 			return nil, ctx.Err()
 
 		case <-deadline:
+			// A retry without a decision is no error, because a projector may still decide it.
 			for _, id := range waiting {
 				results = append(results, Result{ID: id, State: Waiting,
 					Reason: "no projector has decided the retry: run 'callboard status'"})

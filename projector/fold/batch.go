@@ -83,6 +83,7 @@ func (f *folding) applyMessage(i int, m Message) {
 		f.result.ClockAdjustments = append(f.result.ClockAdjustments, *adjustment)
 	}
 
+	// A phone system that is not built has no rows, but its messages move the clock.
 	if !m.NotBuilt {
 		f.result.Ends[i] = f.applyEvent(i, m)
 	}

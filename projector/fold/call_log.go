@@ -191,6 +191,7 @@ func (s *State) recomputeCall(next CallLog, at events.Time) {
 	next.RecordingDuration = recording.Duration
 	next.Findings = s.newestFindings(owner)
 
+	// A client that walks by updatedAt reads the call again only where a report shows something new.
 	before, existed := s.CallLogs.Get(next.Key)
 	next.UpdatedAt = before.UpdatedAt
 	if !existed || !s.sameReport(before, next) {

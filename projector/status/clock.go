@@ -45,6 +45,7 @@ func (r Report) clockProblems() []string {
 	case r.StreamProblem != "":
 		return nil // what is missing may not have been read
 	case !r.owned():
+		// Without a projector, no clock message is expected.
 		return nil
 
 	case r.ClockAgeSeconds == nil:

@@ -130,6 +130,8 @@ func (p *Partition) measureOnce(
 	}
 
 	p.compare(c)
+
+	// A head up to the position leaves no lag.
 	if p.Head = last.Sequence; p.Head <= p.Position {
 		return nil
 	}

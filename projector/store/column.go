@@ -92,6 +92,7 @@ func addKind[F comparable](
 	}
 	all[reflect.TypeFor[F]()] = k
 
+	// A nullable field is stored in the same way, or as null.
 	k.encode = func(dst []byte, field any) []byte {
 		if n := field.(*events.Null[F]); n.Valid {
 			return encode(dst, n.Value)

@@ -96,6 +96,7 @@ func (s *Store) Claim(ctx context.Context, stream uuid.UUID, partition int16) (P
 	s.plans.outdate() // another projector may have written the partition's rows
 	var p Position
 	err := s.BeginFunc(ctx, func(tx *Tx) error {
+		// A release must not write rows of another definition.
 		if err := tx.checkDefinition(ctx); err != nil {
 			return err
 		}

@@ -156,11 +156,14 @@ func rowCounts() storedTable {
 			if n != 0 {
 				changed = append(changed, rowCount{key, n})
 			}
+
+			// Only a counter that falls can reach 0.
 			if n < 0 {
 				lowered = append(lowered, key)
 			}
 		}
 
+		// Additions come first, because they make the counters 0 whose rows are deleted.
 		if len(changed) > 0 {
 			t.queue(pipeline, s, t.addSQL, t.bind(len(changed), pointers(changed)))
 		}

@@ -86,6 +86,7 @@ func retryAfter(value string, now time.Time) time.Duration {
 
 // printable returns the printable characters of a text, up to a number of bytes. White space becomes one blank.
 func printable(text string, limit int) string {
+	// The endpoint chooses the text, and a terminal may show it.
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):

@@ -63,6 +63,7 @@ func New(config Config) *Client {
 
 	return &Client{
 		guard: g,
+		// The guard checks the address of every dial, because a name can resolve to another address each time.
 		dialer: &net.Dialer{
 			Timeout: connectTimeout, KeepAlive: keepAlive, Resolver: config.Resolver, Control: g.control,
 		},

@@ -72,6 +72,7 @@ func parseURL(raw string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, errors.New("the URL has a user name or a password: remove it, requests are signed instead")
 	case strings.Contains(raw, "#"):
+		// url.Parse accepts an empty fragment and drops it, so the text itself is searched.
 		return nil, errors.New("the URL has a fragment: remove the # and what follows it")
 
 	case u.Hostname() == "":
@@ -111,6 +112,7 @@ func (c *Client) checkHost(host string, port uint16) (string, error) {
 		return "", err
 	}
 
+	// A name's address is checked at every dial, so the port alone is checked here.
 	if !numeric {
 		return name, c.guard.checkPortOfName(port)
 	}

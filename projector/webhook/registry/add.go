@@ -99,6 +99,7 @@ const (
 // created deliveries of earlier events, and of a stream that was replaced before, which are deleted.
 func (r *Registry) Activate(ctx context.Context, id uuid.UUID, o Origin) error {
 	return r.inTx(ctx, func(tx pgx.Tx) error {
+		// No fan-out may create earlier deliveries between the deletion and the commit.
 		if err := excludeFanOuts(ctx, tx); err != nil {
 			return err
 		}

@@ -297,6 +297,7 @@ func (r *Registry) Rotate(
 		case err != nil:
 			return fmt.Errorf("rotate secret: %w", err)
 		case count > maxSecrets:
+			// The error rolls the new secret back.
 			return fmt.Errorf("rotate secret: %d secrets are valid already: wait until some expire, or use --overlap 0s",
 				maxSecrets)
 		}

@@ -69,6 +69,7 @@ func (r *Registry) TryCandidate(ctx context.Context, c Candidate) (Trial, error)
 
 // awaitTrial waits for the outcome and deletes the test, also where ctx ends.
 func (r *Registry) awaitTrial(ctx context.Context, id uuid.UUID) (_ Trial, err error) {
+	// The caller's context may have ended, but no test may stay in the table.
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
@@ -89,6 +90,7 @@ func (r *Registry) awaitTrial(ctx context.Context, id uuid.UUID) (_ Trial, err e
 			return Trial{}, fmt.Errorf("outcome of the test: %w", err)
 		case done != nil:
 			return *done, nil
+
 		case time.Now().After(deadline) && taken:
 			return Trial{}, ErrUnfinished
 		case time.Now().After(deadline):

@@ -84,6 +84,7 @@ func (d *dispatcher) run(ctx context.Context) {
 			d.finish(o)
 		}
 
+		// After an error, the dispatcher uses no session until the next try.
 		if time.Now().Before(d.retryAt) {
 			continue
 		}

@@ -102,6 +102,7 @@ func (s *Sender) fanOutReleased(ctx context.Context) (fanOutResult, error) {
 		}
 
 		result, err = createDeliveries(ctx, tx, cursors)
+		// A step that took all cursors it may take has perhaps left others.
 		result.More = result.More || len(cursors) == maxCursors
 		return err
 	})
@@ -157,6 +158,7 @@ func lockCursors(ctx context.Context, tx pgx.Tx, released map[partition]int64, g
 		return nil, err
 	}
 
+	// Both statements take one round trip.
 	batch := &pgx.Batch{}
 	batch.Queue(addCursorsSQL)
 

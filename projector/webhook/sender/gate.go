@@ -79,7 +79,6 @@ func (g *Gate) released(ctx context.Context) map[partition]int64 {
 			g.asking.Go(question)
 		}
 	}
-
 	waited.Wait()
 
 	var least map[partition]int64
@@ -98,6 +97,7 @@ func (g *Gate) ask(ctx context.Context, s *server) {
 	}
 	defer s.busy.Unlock()
 
+	// A question in the background goes on when the step that asks it has ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), queryTimeout)
 	defer cancel()
 	positions, err := s.positions(ctx)

@@ -59,6 +59,7 @@ func (h *health) fail(delivery int64, probe bool, at time.Time, retryAfter time.
 	failedAt, next := &at, h.probeAt
 	switch {
 	case next == nil && h.failures >= failuresToOpen && len(h.failed) == deliveriesToOpen:
+		// The breaker opens.
 		next = new(at.Add(firstProbe))
 
 	case next != nil && probe:

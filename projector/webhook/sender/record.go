@@ -50,6 +50,7 @@ func (d *dispatcher) finish(o outcome) {
 	d.metrics.attempts.WithLabelValues(o.answer.Class).Inc()
 	if o.answer.Delivered() {
 		o.state = delivered
+		// Only the first attempt of a new event says how long the way takes.
 		if o.tries == 0 && o.fired {
 			d.metrics.latency.Observe(o.ended.Sub(o.event.Timestamp).Seconds())
 		}
@@ -125,6 +126,7 @@ func (d *dispatcher) record(ctx context.Context) error {
 			h := endpoints[o.endpoint]
 			switch {
 			case h == nil:
+				// Another transaction has locked the endpoint.
 				locked = append(locked, o)
 				continue
 
@@ -184,6 +186,7 @@ func (d *dispatcher) lockEndpoints(ctx context.Context, tx pgx.Tx, batch []outco
 	columns := []any{&id, &h.concurrency, &h.failures, &h.failingSince, &h.failedAt, &h.succeededAt, &h.probeAt, &h.slots}
 	_, err := pgx.ForEachRow(rows, columns, func() error {
 		e := d.endpoints[id]
+		// No column has the failed deliveries.
 		h.failed = e.health.failed
 		locked[e] = new(h)
 		return nil

@@ -47,6 +47,8 @@ func (s *Sender) try(ctx context.Context) (more bool, err error) {
 func (s *Sender) runTrial(ctx context.Context, t trial) {
 	began := time.Now()
 	answer := egress.Answer{}
+
+	// An error is an outcome, too: the operator waits for it.
 	secrets, err := openSecrets(s.config.Vault, t.endpoint, t.secrets)
 	if err != nil {
 		answer.Err = fmt.Errorf("sender: %w", err)

@@ -35,6 +35,8 @@ const (
 // skipped, and finished ones and notices are dropped.
 func (s *Sender) maintainDays(ctx context.Context) (more bool, err error) {
 	now := time.Now().UTC()
+
+	// Days are opened ahead of time, so that rows find a table even after some failures.
 	for days := range 3 {
 		if err := s.openDay(ctx, now.AddDate(0, 0, days)); err != nil {
 			return false, err
@@ -42,6 +44,7 @@ func (s *Sender) maintainDays(ctx context.Context) (more bool, err error) {
 	}
 
 	first := now.AddDate(0, 0, -s.config.Days).Truncate(24 * time.Hour)
+
 	var expired int
 	if err := s.config.Database.QueryRow(ctx, expireSQL, first, expireSlice).Scan(&expired); err != nil {
 		return false, fmt.Errorf("skip deliveries that waited too long: %w", err)
