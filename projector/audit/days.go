@@ -77,6 +77,7 @@ func (w *Writer) dropDays(ctx context.Context, first time.Time) error {
 		if err != nil {
 			return fmt.Errorf("drop days: %w", err)
 		}
+
 		if dropped == 0 {
 			return nil
 		}

@@ -114,6 +114,8 @@ func (w *Writer) findPosition(ctx context.Context) (jetstream.Stream, position, 
 	if same, err := has(ctx, stream, recorded); same || err != nil {
 		return stream, recorded, err
 	}
+
+	// The stream was created again or has lost its end, so its messages are stored from the first.
 	if err := movePosition(ctx, w.config.Database, recorded, first); err != nil {
 		return nil, position{}, err
 	}

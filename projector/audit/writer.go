@@ -158,6 +158,7 @@ func (w *Writer) observeOnce(ctx context.Context, stored *position) error {
 	if err == nil {
 		*stored = recorded
 	}
+
 	done := max(stored.sequence+1, info.State.FirstSeq) - 1
 	w.metrics.pending.Set(float64(info.State.LastSeq - min(done, info.State.LastSeq)))
 	if err != nil {

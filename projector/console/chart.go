@@ -60,6 +60,7 @@ func newChart(now time.Time, samples []sample) chart {
 		if !s.known {
 			continue
 		}
+
 		last = s
 		if !highest.known || s.seconds > highest.seconds {
 			highest = s

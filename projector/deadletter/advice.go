@@ -11,6 +11,7 @@ func Advice(l DeadLetter) string {
 		return "A retry found a later state of the same entity. There is nothing to do."
 	case Ignored:
 		return "The event belongs to a deleted call. There is nothing to do."
+
 	case Dropped:
 		return "The dead letter was dropped and its data deleted. The publisher can publish the entity again."
 	default: // the reason says what to do
@@ -21,6 +22,7 @@ func Advice(l DeadLetter) string {
 	if l.Audit() {
 		table = adviceForAudit()
 	}
+
 	for _, row := range table {
 		if regexp.MustCompile("^(?:" + row.reason + ")").MatchString(l.Reason) {
 			return row.advice

@@ -109,7 +109,7 @@ func (r Retrier) Retry(ctx context.Context, s Selection) (Retries, error) {
 			ids = append(ids, l.ID)
 
 		case s.IDs != nil:
-			// An operator who names a dead letter expects it to be retried: nothing is published yet.
+			// A dead letter that an operator has named is not left out in silence.
 			return done, &NotRetryableError{l.ID, l.NotRetryable}
 
 		default:

@@ -37,8 +37,9 @@ func (s *State) applyAnalysis(e events.Event, at events.Time) (Outcome, error) {
 
 func (s *State) analysis(a *events.Analysis) Analysis {
 	row := Analysis{
-		Key:          Key{a.PhoneSystemID, a.ID},
-		Versioned:    Versioned{a.Version},
+		Key:       Key{a.PhoneSystemID, a.ID},
+		Versioned: Versioned{a.Version},
+
 		CallID:       a.CallID,
 		CallSid:      a.CallSid,
 		Status:       a.Status,

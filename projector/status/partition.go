@@ -115,8 +115,10 @@ func (p *Partition) measureOnce(
 ) error {
 	filter := events.PartitionFilter(p.Partition)
 	name := stream.CachedInfo().Config.Name
+
 	last, err := events.LastMessage(ctx, js, name, filter)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		// The stream has no message of the partition.
 		p.compare(counts{})
 		return nil
 	}
@@ -145,6 +147,7 @@ func (p *Partition) measureOnce(
 	if err != nil {
 		return fmt.Errorf("oldest message above the position: %w", err)
 	}
+
 	p.LagSeconds = max(now.Sub(next.StoredAt).Seconds(), 0)
 	return nil
 }
@@ -190,6 +193,7 @@ func countMessages(ctx context.Context, stream jetstream.Stream, filter string, 
 	// low and high approach each other until they are equal.
 	name, all := consumer.CachedInfo().Name, consumer.CachedInfo().NumPending
 	c := counts{high: int64(position)}
+
 	for range maxRounds {
 		if c.above, err = countFrom(ctx, stream, name, position+1); err != nil {
 			return c, err

@@ -111,8 +111,10 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 func (r *Report) addPartitions(t tables, count int) {
 	now := time.Now()
 	r.Partitions = nil
+
 	for number := range count {
 		p := Partition{Partition: number}
+
 		if owner, owned := t.owners[number]; owned {
 			p.Owner = &owner
 		}

@@ -104,6 +104,7 @@ func MinPosition(ctx context.Context, pool *pgxpool.Pool, info *jetstream.Stream
 	case count < partitions:
 		return 0, nil
 	}
+
 	return uint64(sequence), nil
 }
 

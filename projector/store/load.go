@@ -28,6 +28,7 @@ func (tx *Tx) Load(ctx context.Context, partition int16, list []events.Event, no
 		pipeline.Queue("select used from webhook.in_use").
 			QueryRow(func(row pgx.Row) error { return row.Scan(&s.Notify) })
 	}
+
 	s.Need(list)
 	if err := tx.loadNeeded(ctx, s, pipeline); err != nil {
 		return nil, err

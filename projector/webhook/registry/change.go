@@ -142,6 +142,7 @@ func (r *Registry) Pause(ctx context.Context, id uuid.UUID) error {
 			return nil
 		case Disabled:
 			return stateError(id, Disabled, "nothing is sent to it already")
+
 		case Adding:
 			return interrupted(id)
 		case Active, Removed: // a removed one is refused before
@@ -216,6 +217,7 @@ func (r *Registry) Skip(ctx context.Context, id uuid.UUID) (count int64, more bo
 		switch {
 		case err != nil:
 			return err
+
 		case before.State == Active:
 			return stateError(id, Active, "pause it first to skip what waits")
 		case before.State == Adding:

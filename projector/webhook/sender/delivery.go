@@ -133,6 +133,7 @@ func (d *dispatcher) start(requests context.Context, next delivery) {
 		} else {
 			o.answer = post(requests, connection, secrets, next.event)
 		}
+
 		o.ended = time.Now()
 		d.outcomes <- o
 	}()

@@ -282,9 +282,11 @@ func (d *dispatcher) keepLeases(ctx context.Context) error {
 		case idle && e.leaving:
 			left = append(left, id)
 			e.leased, e.leaving = time.Time{}, false
+
 		case idle && now.Sub(e.usedAt) > forgetAfter && now.After(e.leased):
 			e.close()
 			delete(d.endpoints, id)
+
 		case !idle && now.After(e.leased.Add(-renewWithin)):
 			renewed = append(renewed, id)
 		}

@@ -287,7 +287,9 @@ func readPositions(ctx context.Context, db querier) (map[partition]int64, error)
 	if err := db.QueryRow(ctx, partitionsSQL).Scan(&partitions); err != nil {
 		return all, err
 	}
+
 	for number := range partitions {
+		// A partition whose node does not answer stays missing.
 		if err := addPositions(ctx, db, all, positionSQL, number); err != nil && !errors.As(err, &refused) {
 			return all, err
 		}

@@ -54,6 +54,7 @@ func (d *dispatcher) finish(o outcome) {
 		if o.tries == 0 && o.fired {
 			d.metrics.latency.Observe(o.ended.Sub(o.event.Timestamp).Seconds())
 		}
+
 		d.ended = append(d.ended, o)
 		return
 	}
@@ -147,6 +148,7 @@ func (d *dispatcher) record(ctx context.Context) error {
 		if len(recorded) == 0 {
 			return nil
 		}
+
 		if err := write(ctx, tx, recorded, endpoints); err != nil || len(failed) == 0 {
 			return err
 		}
@@ -183,6 +185,7 @@ func (d *dispatcher) lockEndpoints(ctx context.Context, tx pgx.Tx, batch []outco
 	var h health
 
 	rows, _ := tx.Query(ctx, healthSQL, ids)
+
 	columns := []any{&id, &h.concurrency, &h.failures, &h.failingSince, &h.failedAt, &h.succeededAt, &h.probeAt, &h.slots}
 	_, err := pgx.ForEachRow(rows, columns, func() error {
 		e := d.endpoints[id]
