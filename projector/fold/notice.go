@@ -47,12 +47,10 @@ func entityOf(kind webhook.Kind) events.Entity {
 	switch kind {
 	case webhook.CallEnded:
 		return events.EntityCall
-
 	case webhook.RecordingAvailable:
 		return events.EntityRecording
 	case webhook.TranscriptionCompleted:
 		return events.EntityTranscript
-
 	case webhook.VoicemailCreated:
 		return events.EntityVoicemail
 	case webhook.AnalysisCompleted:

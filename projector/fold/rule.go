@@ -33,10 +33,9 @@ func (s *State) rules() map[events.Entity]rule {
 			// Webhooks tell what these events make fetchable.
 			events.EntityCall:       {s.needCall, s.applyCall, s.fetchableOfCall},
 			events.EntityTranscript: {s.needTranscript, s.applyTranscript, of(transcriptOwner, s.fetchableTranscript)},
-
-			events.EntityRecording: {s.needRecording, s.applyRecording, of(recordingKeyOf, s.fetchableRecording)},
-			events.EntityAnalysis:  {s.needAnalysis, s.applyAnalysis, of(keyOf, s.fetchableAnalysis)},
-			events.EntityVoicemail: {s.needVoicemail, s.applyVoicemail, s.fetchableOfVoicemail},
+			events.EntityRecording:  {s.needRecording, s.applyRecording, of(recordingKeyOf, s.fetchableRecording)},
+			events.EntityAnalysis:   {s.needAnalysis, s.applyAnalysis, of(keyOf, s.fetchableAnalysis)},
+			events.EntityVoicemail:  {s.needVoicemail, s.applyVoicemail, s.fetchableOfVoicemail},
 		}
 	}
 	return s.byEntity

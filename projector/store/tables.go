@@ -40,7 +40,6 @@ func newTables() []storedTable {
 			func(s *state) *rows[fold.OwnerRowKey, fold.Transcript] { return &s.Transcripts }).loaded(),
 		partitioned("transcript_text",
 			func(s *state) *rows[fold.OwnerRowKey, fold.TranscriptText] { return &s.TranscriptTexts }).written(),
-
 		partitioned("recording", func(s *state) *rows[fold.RecordingKey, fold.Recording] { return &s.Recordings }).
 			withAllOf("owner_id").loaded(),
 		partitioned("analysis", func(s *state) *rows[fold.Key, fold.Analysis] { return &s.Analyses }).
