@@ -20,6 +20,8 @@ func (s *session) openDays(ctx context.Context, entries []entry) ([]entry, error
 	closed := make(map[time.Time]bool)
 	for _, e := range entries {
 		day := dayOf(e.At)
+
+		// The database is asked once for each day.
 		if !s.opened[day] && !closed[day] {
 			var open bool
 			if err := s.config.Database.QueryRow(ctx, openDaySQL, day).Scan(&open); err != nil {
@@ -28,6 +30,7 @@ func (s *session) openDays(ctx context.Context, entries []entry) ([]entry, error
 			s.opened[day], closed[day] = open, !open
 		}
 
+		// An entry of a detached day becomes a dead letter.
 		if closed[day] {
 			e.delivery.reason = fmt.Sprintf("entry %s: the partition of its day %s was detached", e.ID,
 				day.Format(time.DateOnly))
@@ -35,6 +38,7 @@ func (s *session) openDays(ctx context.Context, entries []entry) ([]entry, error
 		}
 		storable = append(storable, e)
 	}
+
 	return storable, nil
 }
 
@@ -65,6 +69,7 @@ func (w *Writer) dropOldDays(ctx context.Context) {
 // dropDays drops all days before first. Each statement drops a limited number of them.
 func (w *Writer) dropDays(ctx context.Context, first time.Time) error {
 	for {
+		// Each statement has a timeout of its own, because there can be many days.
 		limited, cancel := context.WithTimeout(ctx, batchTimeout)
 		var dropped int
 		err := w.config.Database.QueryRow(limited, dropDaysSQL, first).Scan(&dropped)
@@ -72,9 +77,11 @@ func (w *Writer) dropDays(ctx context.Context, first time.Time) error {
 		if err != nil {
 			return fmt.Errorf("drop days: %w", err)
 		}
+
 		if dropped == 0 {
 			return nil
 		}
+
 		w.config.Log.Info().Int("days", dropped).Str("before", first.Format(time.DateOnly)).Msg("audit days dropped")
 		w.metrics.dropped.Add(float64(dropped))
 	}

@@ -31,12 +31,15 @@ func decode(messages []jetstream.Msg) ([]delivery, error) {
 		if err != nil {
 			return nil, fmt.Errorf("delivery: %w", err)
 		}
+
+		// A message that cannot be decoded becomes a dead letter, and stops no other message.
 		deliveries[i] = delivery{Msg: m, meta: meta}
 		if copied := events.ServerHeader(m.Headers()); copied != "" {
 			deliveries[i].reason = "audit message: it is a copy of a message, with the header " + copied
 		} else if deliveries[i].entries, err = events.DecodeAudit(m.Data()); err != nil {
 			deliveries[i].reason = err.Error()
 		}
+
 		deliveries[i].removeImplausibleTimes()
 	}
 	return deliveries, nil

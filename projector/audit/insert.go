@@ -25,11 +25,13 @@ func insert(ctx context.Context, tx pgx.Tx, entries []entry) (stored int64, err 
 	if len(entries) == 0 {
 		return 0, nil
 	}
+
 	stored, err = insertAll(ctx, tx, entries)
 	switch {
 	case err == nil:
 		return stored, nil
 	case !store.IsDataError(err) || isMissingDay(err):
+		// A day that was dropped meanwhile is no fault of the entries.
 		return 0, err
 	case len(entries) == 1:
 		entries[0].delivery.reason = fmt.Sprintf("entry %s: %s", entries[0].ID, store.DataErrorReason(err))
@@ -72,12 +74,15 @@ func columns(entries []entry) []any {
 		column(entries, func(e entry) time.Time { return e.At }),
 		column(entries, func(e entry) pgtype.UUID { return pgtype.UUID{Bytes: e.ID, Valid: true} }),
 		column(entries, func(e entry) pgtype.UUID { return pgtype.UUID{Bytes: e.KeyID, Valid: true} }),
+
 		column(entries, func(e entry) string { return e.Operation }),
 		column(entries, func(e entry) pgtype.UUID { return pgtype.UUID{Bytes: e.System.UUID, Valid: e.System.Valid} }),
 		column(entries, func(e entry) int64 { return int64(e.Status) }),
 		column(entries, func(e entry) string { return e.Code }),
 		column(entries, func(e entry) netip.Addr { return e.Address }),
 		column(entries, func(e entry) string { return e.RequestID }),
+
+		// An entry can stand for several requests.
 		column(entries, func(e entry) int64 { return e.Requests() }),
 		column(entries, func(e entry) pgtype.Timestamptz { return pgtype.Timestamptz{Time: e.LastAt, Valid: !e.LastAt.IsZero()} }),
 		column(entries, func(e entry) string { return e.LastRequestID }),

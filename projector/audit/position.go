@@ -45,6 +45,7 @@ type executor interface {
 func (w *Writer) readPosition(ctx context.Context) (p position, found bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
+
 	var storedAt *time.Time
 	err = w.config.Database.QueryRow(ctx, selectPositionSQL).Scan(&p.sequence, &storedAt)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -53,6 +54,8 @@ func (w *Writer) readPosition(ctx context.Context) (p position, found bool, err 
 	if err != nil {
 		return p, false, fmt.Errorf("read audit position: %w", err)
 	}
+
+	// The position before the first message has no time.
 	if storedAt != nil {
 		p.storedAt = *storedAt
 	}
@@ -64,10 +67,13 @@ func (w *Writer) readPosition(ctx context.Context) (p position, found bool, err 
 func movePosition(ctx context.Context, db executor, from, to position) error {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
+
+	// The position before the first message has no time.
 	var storedAt *time.Time
 	if !to.storedAt.IsZero() {
 		storedAt = &to.storedAt
 	}
+
 	tag, err := db.Exec(ctx, movePositionSQL, int64(from.sequence), int64(to.sequence), storedAt)
 	switch {
 	case err != nil:
@@ -97,6 +103,8 @@ func (w *Writer) findPosition(ctx context.Context) (jetstream.Stream, position, 
 	if info.Cluster != nil && info.Cluster.Leader == "" {
 		return nil, position{}, fmt.Errorf("stream %s has no leader", events.AuditStream)
 	}
+
+	// Before the first record, everything that the stream has is to be stored.
 	first := position{sequence: max(info.State.FirstSeq, 1) - 1}
 	if !found {
 		return stream, first, nil
@@ -106,6 +114,8 @@ func (w *Writer) findPosition(ctx context.Context) (jetstream.Stream, position, 
 	if same, err := has(ctx, stream, recorded); same || err != nil {
 		return stream, recorded, err
 	}
+
+	// The stream was created again or has lost its end, so its messages are stored from the first.
 	if err := movePosition(ctx, w.config.Database, recorded, first); err != nil {
 		return nil, position{}, err
 	}
@@ -125,6 +135,8 @@ func has(ctx context.Context, stream jetstream.Stream, p position) (bool, error)
 	case p.storedAt.IsZero() || p.sequence < info.State.FirstSeq:
 		return true, nil
 	}
+
+	// The sequence may belong to another message now, so the times are compared.
 	m, err := stream.GetMsg(ctx, p.sequence)
 	if err != nil {
 		return false, fmt.Errorf("message %d of stream %s: %w", p.sequence, events.AuditStream, err)

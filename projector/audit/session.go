@@ -83,6 +83,7 @@ func (s *session) deleteConsumer(ctx context.Context, stream jetstream.Stream) {
 }
 
 func (s *session) run(ctx context.Context) error {
+	// Without messages a session ends, so that the next one looks at the stream and the position again.
 	for last := time.Now(); ctx.Err() == nil && time.Since(last) < s.maxIdle; {
 		messages, err := fetch(s.consumer)
 		if err != nil {
@@ -91,9 +92,11 @@ func (s *session) run(ctx context.Context) error {
 		if len(messages) == 0 {
 			continue
 		}
+
 		if err := s.storeInBatches(ctx, messages); err != nil {
 			return err
 		}
+
 		last = time.Now()
 	}
 	return nil
@@ -105,10 +108,12 @@ func fetch(consumer jetstream.Consumer) ([]jetstream.Msg, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fetch audit messages: %w", err)
 	}
+
 	var messages []jetstream.Msg
 	for m := range batch.Messages() {
 		messages = append(messages, m)
 	}
+
 	if err := batch.Error(); err != nil && len(messages) == 0 { // after messages, the next fetch returns the error
 		return nil, fmt.Errorf("fetch audit messages: %w", err)
 	}
@@ -121,6 +126,7 @@ func (s *session) storeInBatches(ctx context.Context, messages []jetstream.Msg) 
 	if err != nil {
 		return err
 	}
+
 	for len(deliveries) > 0 {
 		batch := deliveries[:batchLength(deliveries)]
 		if err := s.storeBatch(ctx, batch); err != nil {
@@ -134,25 +140,31 @@ func (s *session) storeInBatches(ctx context.Context, messages []jetstream.Msg) 
 // storeBatch stores a batch in one transaction: the new position, the entries, and dead letters of what can't be
 // stored. The position moves first, so that a second writer does nothing.
 func (s *session) storeBatch(ctx context.Context, batch []delivery) error {
+	// A gap in the consumer's numbers means that messages were lost on the way: another session reads them again.
 	for _, d := range batch {
 		if s.delivered++; d.meta.Sequence.Consumer != s.delivered {
 			return fmt.Errorf("the delivery of message %d was interrupted", s.position.sequence+1)
 		}
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
+
 	entries, err := s.openDays(ctx, entriesOf(batch))
 	if err != nil {
 		return err
 	}
 
+	// PostgreSQL stores microseconds, and a position that is read back must equal the position in memory.
 	last := batch[len(batch)-1].meta
 	next := position{last.Sequence.Stream, last.Timestamp.Truncate(time.Microsecond)}
+
 	var stored int64
 	err = pgx.BeginFunc(ctx, s.config.Database, func(tx pgx.Tx) error {
 		if err := movePosition(ctx, tx, s.position, next); err != nil {
 			return err
 		}
+
 		if stored, err = insert(ctx, tx, entries); err != nil {
 			return err
 		}
@@ -162,15 +174,19 @@ func (s *session) storeBatch(ctx context.Context, batch []delivery) error {
 		return err
 	}
 
+	// Only a commit counts, so that a repetition counts nothing twice.
+
 	s.metrics.stored.Add(float64(stored))
 	s.noteSuccess()
 	s.noteLost(batch)
+
 	for _, d := range batch {
 		if d.reason != "" {
 			s.config.Log.Error().Uint64("sequence", d.meta.Sequence.Stream).Str("reason", d.reason).
 				Msg("audit message became a dead letter")
 		}
 	}
+
 	s.position = next
 	return nil
 }

@@ -63,8 +63,11 @@ func (w *Writer) Run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
+
 		case errors.Is(err, errMoved):
+			// Another writer stores entries, and this writer takes over when the position no longer moves.
 			w.standBy(ctx)
+
 		case err != nil:
 			w.noteError(err)
 			projector.Pause(ctx, backOff.Next(time.Since(began)))
@@ -113,6 +116,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return factory.NewCounter(prometheus.CounterOpts{Name: prefix + name, Help: help})
 	}
+
 	return &metrics{
 		stored:   counter("stored_total", "Audit entries stored."),
 		failures: counter("failures_total", "Failed attempts to store audit entries or to drop old days."),
@@ -142,6 +146,7 @@ func (w *Writer) observe(ctx context.Context) {
 func (w *Writer) observeOnce(ctx context.Context, stored *position) error {
 	ctx, cancel := context.WithTimeout(ctx, observeInterval)
 	defer cancel()
+
 	stream, err := w.findStream(ctx)
 	if err != nil {
 		return err
@@ -153,6 +158,7 @@ func (w *Writer) observeOnce(ctx context.Context, stored *position) error {
 	if err == nil {
 		*stored = recorded
 	}
+
 	done := max(stored.sequence+1, info.State.FirstSeq) - 1
 	w.metrics.pending.Set(float64(info.State.LastSeq - min(done, info.State.LastSeq)))
 	if err != nil {
@@ -170,9 +176,12 @@ func purgeStored(ctx context.Context, stream jetstream.Stream, stored position) 
 	if limit <= 0 || state.Bytes < uint64(limit)/4*3 || stored.sequence < state.FirstSeq+state.Msgs/2 {
 		return nil
 	}
+
+	// A position of another stream says nothing about these messages.
 	if same, err := has(ctx, stream, stored); !same || err != nil {
 		return err
 	}
+
 	if err := stream.Purge(ctx, jetstream.WithPurgeSequence(state.FirstSeq+state.Msgs/4)); err != nil {
 		return fmt.Errorf("purge the oldest audit messages: %w", err)
 	}

@@ -72,6 +72,7 @@ func (c *cache) read(ctx context.Context) {
 		c.last.failure, c.took = strings.Join(strings.Fields(err.Error()), " "), 0
 		return
 	}
+
 	c.took = time.Since(began)
 	c.last = snapshot{report: &report, deadLetters: letters, readAt: time.Now()}
 }

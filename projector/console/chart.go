@@ -60,11 +60,13 @@ func newChart(now time.Time, samples []sample) chart {
 		if !s.known {
 			continue
 		}
+
 		last = s
 		if !highest.known || s.seconds > highest.seconds {
 			highest = s
 		}
 	}
+
 	c := chart{Limit: -1, Text: "There is no sample yet."}
 	if !highest.known {
 		return c
@@ -75,10 +77,13 @@ func newChart(now time.Time, samples []sample) chart {
 	c.Line, c.Area = paths(now, samples, top)
 	c.Text = fmt.Sprintf("Last sample: %s. Highest: %s, at %s.",
 		span(last.seconds), span(highest.seconds), highest.at.UTC().Format("15:04"))
+
+	// The dashed line is drawn only where the chart reaches it.
 	if limit := behindAfter.Seconds(); limit < top {
 		c.Limit = height(limit, top)
 		c.Text += " The dashed line is at " + span(limit) + "."
 	}
+
 	return c
 }
 
@@ -87,6 +92,8 @@ func paths(now time.Time, samples []sample, top float64) (line, area string) {
 	var l, a strings.Builder
 	var run []string
 	first, last := 0, 0 // horizontal coordinates of the run
+
+	// A run of known samples is one piece of the line.
 	flush := func() {
 		if len(run) > 0 {
 			points := strings.Join(run, "L")
@@ -101,12 +108,16 @@ func paths(now time.Time, samples []sample, top float64) (line, area string) {
 			flush()
 			continue
 		}
+
+		// The present is at the right edge.
 		last = max(chartWidth-int(now.Sub(s.at)*chartWidth/window), 0)
 		if len(run) == 0 {
 			first = last
 		}
+
 		run = append(run, fmt.Sprintf("%d %d", last, height(s.seconds, top)))
 	}
+
 	flush()
 	return l.String(), a.String()
 }

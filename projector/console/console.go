@@ -118,15 +118,19 @@ func (c *Console) write(w http.ResponseWriter, contentType string, code int, bod
 	if err != nil {
 		contentType, code, body = "text/plain; charset=utf-8", http.StatusInternalServerError, []byte(err.Error()+"\n")
 	}
+
 	header := w.Header()
 	header.Set("Content-Type", contentType)
 	header.Set("Cache-Control", "no-store")
+
+	// No other site may show this page or read it, and the page loads nothing from elsewhere.
 	header.Set("Content-Security-Policy", c.assets.policy)
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Frame-Options", "DENY")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+
 	w.WriteHeader(code)
 	_, _ = w.Write(body) // fails if the client is gone
 }

@@ -23,11 +23,14 @@ func loadAssets() assets {
 		text, _ := files.ReadFile("page/" + name) // the files are in the program
 		return string(text)
 	}
+
 	style, script, icon := read("page.css"), read("page.js"), base64.StdEncoding.EncodeToString([]byte(read("icon.svg")))
 	return assets{
 		Style:  template.CSS(style),                               //nolint:gosec // this package's file
 		Script: template.JS(script),                               //nolint:gosec // this package's file
 		Icon:   template.URL("data:image/svg+xml;base64," + icon), //nolint:gosec // this package's file
+
+		// The page may use these files alone, which the policy names by their digests.
 		policy: "default-src 'none'; style-src '" + digest(style) + "'; script-src '" + digest(script) +
 			"'; img-src data:; " +
 			"connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",

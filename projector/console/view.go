@@ -73,20 +73,24 @@ type deadLetterView struct {
 func newView(now time.Time, stream string, s snapshot, samples []sample) *view {
 	v := &view{Stream: stream, Now: now.UTC(), Chart: newChart(now, samples)}
 	v.Stale = s.failure != ""
+
 	if r := s.report; r != nil {
 		v.Read, v.Age = instant(now, s.readAt), span(math.Floor(now.Sub(s.readAt).Seconds()))
+
 		for _, p := range r.Partitions {
 			v.Partitions = append(v.Partitions, newPartitionView(p, *r))
 		}
 		for _, g := range r.Generations {
 			v.Generations = append(v.Generations, newGenerationView(now, g))
 		}
+
 		v.OpenDeadLetters = r.DeadLetters
 		for _, l := range s.deadLetters {
 			v.DeadLetters = append(v.DeadLetters, newDeadLetterView(now, l))
 		}
 	}
 
+	// The issues follow from the partitions, so they are found last.
 	v.Issues = v.issues(s)
 	if len(v.Issues) > maxIssues {
 		v.MoreIssues = len(v.Issues) - maxIssues
@@ -100,12 +104,14 @@ func newPartitionView(p status.Partition, r status.Report) partitionView {
 	if p.Owner != nil {
 		row.Owner = *p.Owner
 	}
+
 	var age time.Duration
 	if p.Watermark != nil {
 		age = max(r.Time.Sub(*p.Watermark), 0)
 		row.Age = span(age.Seconds())
 	}
 
+	// The cause comes before its effect: a stopped partition is behind, too.
 	switch {
 	case p.StopReason != "":
 		row.State = isStopped
@@ -114,6 +120,7 @@ func newPartitionView(p status.Partition, r status.Report) partitionView {
 	case age > behindAfter:
 		row.State = isBehind
 	}
+
 	if p.StopReason == "" && r.StreamProblem == "" {
 		row.Lag = span(p.LagSeconds)
 	}
@@ -125,6 +132,7 @@ func newGenerationView(now time.Time, g status.Generation) generationView {
 	if g.SwitchedAt != nil {
 		row.Since = instant(now, *g.SwitchedAt)
 	}
+
 	switch g.State {
 	case status.Building:
 		row.Commands = []string{"callboard rebuild", "callboard rebuild --abandon"}
@@ -132,6 +140,7 @@ func newGenerationView(now time.Time, g status.Generation) generationView {
 	default:
 		row.Commands = []string{"callboard rollback", "callboard rollback --forget"}
 	}
+
 	return row
 }
 
@@ -176,13 +185,17 @@ func (v *view) issues(s snapshot) []issue {
 	add := func(critical bool, runbook, text string) {
 		all = append(all, issue{critical, segments(strings.ToUpper(text[:1]) + text[1:]), runbook})
 	}
+
 	if s.failure != "" {
 		add(true, "", "the report could not be read: "+s.failure+". Check that PostgreSQL runs, and CALLBOARD_POSTGRES_URL. "+
 			"If a table is missing, run 'callboard migrate'.")
 	}
+
+	// Without any report, nothing else is known.
 	if s.report == nil {
 		return all
 	}
+
 	for _, problem := range s.report.Problems() {
 		runbook := ""
 		if strings.Contains(problem, " is stopped: ") {
@@ -191,6 +204,7 @@ func (v *view) issues(s snapshot) []issue {
 		add(true, runbook, problem+".")
 	}
 
+	// Where no partition has an owner, one sentence replaces the list.
 	switch unowned := v.inState(noOwner); {
 	case len(unowned) == 0:
 	case len(unowned) == len(v.Partitions):
@@ -199,15 +213,18 @@ func (v *view) issues(s snapshot) []issue {
 		add(true, "", fmt.Sprintf("no projector owns the partitions %[1]s: "+
 			"start one with 'CALLBOARD_PARTITIONS=%[1]s projector'.", list(unowned)))
 	}
+
 	if behind := v.inState(isBehind); len(behind) > 0 {
 		add(false, "", fmt.Sprintf("the watermark of the partitions %s is more than %s behind. "+
 			"'callboard status --watch' shows the rate, and when the lag will be "+
 			"applied.", list(behind), span(behindAfter.Seconds())))
 	}
+
 	if n := s.report.DeadLetters; n > 0 {
 		add(false, "deploy/runbooks.md#deadletters",
 			"messages that could not be applied: "+number(n)+". The list below says why, and what helps.")
 	}
+
 	return all
 }
 

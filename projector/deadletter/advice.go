@@ -11,15 +11,18 @@ func Advice(l DeadLetter) string {
 		return "A retry found a later state of the same entity. There is nothing to do."
 	case Ignored:
 		return "The event belongs to a deleted call. There is nothing to do."
+
 	case Dropped:
 		return "The dead letter was dropped and its data deleted. The publisher can publish the entity again."
 	default: // the reason says what to do
 	}
 
+	// The first row that fits counts, so special reasons come before general reasons.
 	table := adviceForEvents()
 	if l.Audit() {
 		table = adviceForAudit()
 	}
+
 	for _, row := range table {
 		if regexp.MustCompile("^(?:" + row.reason + ")").MatchString(l.Reason) {
 			return row.advice
@@ -53,15 +56,18 @@ func adviceForEvents() []adviceRow {
 
 		{"PostgreSQL refused it", "PostgreSQL refused the rows of the event. The cause is a defect of this release, or a " +
 			"constraint that was added to a table. " + nextRelease},
+
 		{"(.*?: )?not JSON: ", "The body is not valid JSON. " + publishAgain},
 		{".*?: must be callboard\\.", "This release does not know the event's type. If the type is wrong, the publisher " +
 			"must publish the entity again. If the publisher is newer than this release, " +
 			"retry the dead letter after the upgrade."},
 		{"subject: ", "The subject and the body contradict each other. " + publishAgain},
 		{"header", "The message's headers are not those of an event. " + publishAgain},
+
 		{"callId or voicemailId differs", "The event moves a transcript, recording or analysis to another call or " +
 			"voicemail, which is not allowed. " + publishAgain},
 		{"/|must be an object", "The body does not match the event's type. " + publishAgain},
+
 		{"", "This release can't apply the event. " + nextRelease},
 	}
 }

@@ -90,6 +90,7 @@ func Find(ctx context.Context, pool *pgxpool.Pool, id int64) (Detail, error) {
 		DeadLetter
 		RawHeader, Data []byte
 	}
+
 	rows, _ := pool.Query(ctx, findSQL, id)
 	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[row])
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -101,8 +102,11 @@ func Find(ctx context.Context, pool *pgxpool.Pool, id int64) (Detail, error) {
 
 	detail := Detail{DeadLetter: found.DeadLetter, RawHeader: found.RawHeader, Data: found.Data,
 		Advice: Advice(found.DeadLetter)}
+
+	// A header that NATS cannot decode is in RawHeader alone.
 	if header, err := nats.DecodeHeadersMsg(found.RawHeader); err == nil {
 		detail.Header = header
 	}
+
 	return detail, nil
 }

@@ -26,11 +26,14 @@ func Legible(data []byte) string {
 			fmt.Fprintf(&b, `\x%02x`, data[0])
 		case r == '\n' || r == '\t' || unicode.IsPrint(r):
 			b.WriteRune(r)
+
 		default:
 			escaped := strconv.QuoteRuneToASCII(r)
 			b.WriteString(escaped[1 : len(escaped)-1])
 		}
+
 		data = data[size:]
 	}
+
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -49,6 +49,8 @@ func List(ctx context.Context, pool *pgxpool.Pool, q Query) (page Page, err erro
 	if err != nil {
 		return page, fmt.Errorf("dead letters: %w", err)
 	}
+
+	// The query reads one dead letter above the limit, which tells that there are more.
 	if page.More = len(page.DeadLetters) > q.Limit; page.More {
 		page.DeadLetters = page.DeadLetters[:q.Limit]
 	}
@@ -58,6 +60,7 @@ func List(ctx context.Context, pool *pgxpool.Pool, q Query) (page Page, err erro
 	if err != nil {
 		return page, fmt.Errorf("reasons: %w", err)
 	}
+
 	for _, c := range page.Reasons {
 		page.Open += c.Count
 		page.Waiting += c.Waiting

@@ -40,6 +40,8 @@ func Drop(ctx context.Context, pool *pgxpool.Pool, s Selection) ([]Result, error
 		if _, err := tx.Exec(ctx, "select control.commit_durably()"); err != nil {
 			return fmt.Errorf("drop: %w", err)
 		}
+
+		// The rows stay locked until the commit, so that no retry resolves them meanwhile.
 		list, err := find(ctx, tx, s, selectSQL+forUpdate)
 		if err != nil {
 			return err
@@ -51,14 +53,17 @@ func Drop(ctx context.Context, pool *pgxpool.Pool, s Selection) ([]Result, error
 				results = append(results, Result{ID: l.ID, State: l.State, AlreadyResolved: true})
 				continue
 			}
+
 			ids = append(ids, l.ID)
 			results = append(results, Result{ID: l.ID, State: Dropped, Reason: l.Reason})
 		}
+
 		if _, err := tx.Exec(ctx, dropSQL, ids); err != nil {
 			return fmt.Errorf("drop: %w", err)
 		}
 		return nil
 	})
+
 	sortByID(results)
 	return results, err
 }

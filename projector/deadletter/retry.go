@@ -98,21 +98,27 @@ func (r Retrier) Retry(ctx context.Context, s Selection) (Retries, error) {
 	if err != nil {
 		return done, err
 	}
+
 	var ids []int64
 	for _, l := range list {
 		switch {
 		case l.State.Resolved():
 			done.AlreadyResolved = append(done.AlreadyResolved, Result{ID: l.ID, State: l.State, AlreadyResolved: true})
+
 		case l.NotRetryable == "":
 			ids = append(ids, l.ID)
+
 		case s.IDs != nil:
+			// A dead letter that an operator has named is not left out in silence.
 			return done, &NotRetryableError{l.ID, l.NotRetryable}
+
 		default:
 			done.NotRetryable[l.NotRetryable]++
 		}
 	}
 
 	// A dead letter that cannot be published stops those behind it only where it was named.
+
 	for i, id := range ids {
 		err := r.publishOnce(ctx, id)
 		var notRetryable *NotRetryableError
@@ -123,9 +129,11 @@ func (r Retrier) Retry(ctx context.Context, s Selection) (Retries, error) {
 			done.NotRetryable[notRetryable.Reason]++
 		case err != nil:
 			return done, err
+
 		default:
 			done.Published = append(done.Published, id)
 		}
+
 		r.OnPublished(i+1, len(ids))
 	}
 	return done, nil
@@ -138,10 +146,12 @@ func (r Retrier) publishOnce(ctx context.Context, id int64) error {
 	if err != nil || !k.Open || k.Published {
 		return err
 	}
+
 	sequence, err := r.publish(ctx, k)
 	if err != nil {
 		return err
 	}
+
 	if _, err := r.Pool.Exec(ctx, recordRetrySQL, id, k.Tries, sequence); err != nil {
 		return fmt.Errorf("record retry of dead letter %d: %w", id, err)
 	}
@@ -180,6 +190,7 @@ func (r Retrier) publish(ctx context.Context, k storedMessage) (sequence int64, 
 	if !ok {
 		return 0, &NotRetryableError{k.ID, NotRetryableMessage}
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 	defer cancel()
 
@@ -200,15 +211,19 @@ func (k storedMessage) message() (m *nats.Msg, ok bool) {
 	if !ok {
 		return nil, false
 	}
+
 	header, err := nats.DecodeHeadersMsg(k.Header)
 	if err != nil {
 		return nil, false
 	}
+
 	for name := range header {
 		if strings.HasPrefix(strings.ToLower(name), "nats-") {
 			delete(header, name)
 		}
 	}
+
+	// The projector knows a retry by this header.
 	header.Set(events.RetryHeader, events.FormatRetry(k.Sequence, events.TimeOf(k.StoredAt)))
 	return &nats.Msg{Subject: subject, Header: header, Data: k.Data}, true
 }
@@ -226,6 +241,7 @@ func Wait(
 ) (results []Result, err error) {
 	waiting := slices.Clone(ids)
 	defer func() { sortByID(results) }()
+
 	for deadline := time.After(timeout); ; {
 		// What is decided leaves the ids.
 		rows, _ := pool.Query(ctx, resolvedSQL, waiting)
@@ -236,10 +252,12 @@ func Wait(
 		if err != nil {
 			return nil, fmt.Errorf("results: %w", err)
 		}
+
 		results = append(results, decided...)
 		waiting = slices.DeleteFunc(waiting, func(id int64) bool {
 			return slices.ContainsFunc(decided, func(r Result) bool { return r.ID == id })
 		})
+
 		onProgress(len(results))
 		if len(waiting) == 0 {
 			return results, nil
@@ -248,12 +266,15 @@ func Wait(
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
+
 		case <-deadline:
+			// A retry without a decision is no error, because a projector may still decide it.
 			for _, id := range waiting {
 				results = append(results, Result{ID: id, State: Waiting,
 					Reason: "no projector has decided the retry: run 'callboard status'"})
 			}
 			return results, nil
+
 		case <-time.After(pollInterval):
 		}
 	}

@@ -50,6 +50,7 @@ func Skip(
 	if err != nil {
 		return Skipped{}, err
 	}
+
 	at, err := positionOf(ctx, pool, source.ID, partition)
 	if err != nil {
 		return Skipped{}, err
@@ -62,6 +63,7 @@ func Skip(
 	if err != nil {
 		return Skipped{}, fmt.Errorf("next message of partition %d: %w", partition, err)
 	}
+
 	item := ingest.Decoded{StoredMessage: events.StoredMessage{
 		Message: events.Message{Subject: m.Subject, Header: m.Header, Data: m.Data}, Sequence: m.Sequence, StoredAt: m.Time,
 	}}
@@ -69,14 +71,17 @@ func Skip(
 
 	var id *int64
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		// The stream does not have this decision, so it must not be lost.
 		if _, err := tx.Exec(ctx, "select control.commit_durably()"); err != nil {
 			return err
 		}
+
 		return tx.QueryRow(ctx, skipMessageSQL, source.ID, partition, at,
 			int64(dead.Sequence), dead.Subject, dead.Header, dead.Data, dead.StoredAt).Scan(&id)
 	})
 	switch {
 	case err != nil:
+
 		return Skipped{}, fmt.Errorf("skip message %d of partition %d: %w", m.Sequence, partition, err)
 	case id == nil:
 		return Skipped{}, &NotSkippedError{partition, fmt.Sprintf("the position moved from %d meanwhile", at)}

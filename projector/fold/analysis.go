@@ -37,8 +37,9 @@ func (s *State) applyAnalysis(e events.Event, at events.Time) (Outcome, error) {
 
 func (s *State) analysis(a *events.Analysis) Analysis {
 	row := Analysis{
-		Key:          Key{a.PhoneSystemID, a.ID},
-		Versioned:    Versioned{a.Version},
+		Key:       Key{a.PhoneSystemID, a.ID},
+		Versioned: Versioned{a.Version},
+
 		CallID:       a.CallID,
 		CallSid:      a.CallSid,
 		Status:       a.Status,
@@ -46,9 +47,12 @@ func (s *State) analysis(a *events.Analysis) Analysis {
 		CoachingTips: jsonArray(a.CoachingTips),
 		Findings:     findings(a),
 	}
+
 	if a.Status == events.AnalysisCompleted {
 		row.OverallScore, row.AnalyzedAt = a.OverallScore, a.AnalyzedAt
 	}
+
+	// An analysis can arrive before its call, and no list has it until then.
 	_, row.Listed = s.CallLogs.Get(Key{row.System, row.CallID})
 	return row
 }
@@ -63,12 +67,14 @@ func findings(a *events.Analysis) Findings {
 		ScorecardScore:      a.ScorecardScore,
 		RepresentativeState: representativeNotAnalyzed,
 	}
+
 	if role := a.Representative; role != nil {
 		f.RepresentativeState, f.RepresentativeConfidence, f.RepresentativeSource = role.State, role.Confidence, role.Source
 		if role.State == representativeIdentified {
 			f.RepresentativeID = role.ID
 		}
 	}
+
 	return f
 }
 
@@ -94,13 +100,16 @@ func (s *State) newestFindings(call OwnerRowKey) Findings {
 		if row.Status != events.AnalysisCompleted {
 			continue
 		}
+
 		if !found || row.CreatedAt > newest.CreatedAt || row.CreatedAt == newest.CreatedAt &&
 			bytes.Compare(row.ID[:], newest.ID[:]) > 0 {
 			newest, found = row, true
 		}
 	}
+
 	if !found {
 		return Findings{RepresentativeState: representativeNotAnalyzed}
 	}
+
 	return newest.Findings
 }

@@ -54,8 +54,11 @@ func Batch(state *State, clock Clock, messages []Message, decisions Decisions, n
 	if f.capping.Cap.Capped {
 		f.result.ClockAdjustments = append(f.result.ClockAdjustments, f.capping.Cap)
 	}
+
+	// With this batch, every event up to the clock is in the tables.
 	f.result.Clock.RaiseWatermark(f.result.Clock.Now)
 	f.dropSuperseded()
+
 	return f.result
 }
 
@@ -79,6 +82,8 @@ func (f *folding) applyMessage(i int, m Message) {
 	if adjustment := clock.Advance(m.Sequence, stored, f.decisions.ClockAdjustments); adjustment != nil {
 		f.result.ClockAdjustments = append(f.result.ClockAdjustments, *adjustment)
 	}
+
+	// A phone system that is not built has no rows, but its messages move the clock.
 	if !m.NotBuilt {
 		f.result.Ends[i] = f.applyEvent(i, m)
 	}

@@ -54,34 +54,41 @@ type CallDetails struct {
 
 func callDetails(c *events.Call) CallDetails {
 	return CallDetails{
-		CallSid:               c.CallSid,
-		ParentCallSid:         c.ParentCallSid,
-		Direction:             c.Direction,
-		Status:                c.Status,
-		Outcome:               c.Outcome,
-		From:                  c.From,
-		FromDisplay:           c.FromDisplay,
-		FromNumber:            c.FromNumber,
-		FromName:              c.FromName,
-		To:                    c.To,
-		ToDisplay:             c.ToDisplay,
-		ToNumber:              c.ToNumber,
-		ForwardedFrom:         c.ForwardedFrom,
-		CreatedAt:             c.CreatedAt,
-		StartTime:             c.StartTime,
-		EndTime:               c.EndTime,
-		Duration:              c.Duration,
+		CallSid:       c.CallSid,
+		ParentCallSid: c.ParentCallSid,
+
+		Direction: c.Direction,
+		Status:    c.Status,
+		Outcome:   c.Outcome,
+
+		From:          c.From,
+		FromDisplay:   c.FromDisplay,
+		FromNumber:    c.FromNumber,
+		FromName:      c.FromName,
+		To:            c.To,
+		ToDisplay:     c.ToDisplay,
+		ToNumber:      c.ToNumber,
+		ForwardedFrom: c.ForwardedFrom,
+
+		CreatedAt: c.CreatedAt,
+		StartTime: c.StartTime,
+		EndTime:   c.EndTime,
+		Duration:  c.Duration,
+
 		CallGroupID:           c.CallGroupID,
 		AnsweredByExtensionID: c.AnsweredByExtensionID,
 		FromExtensionID:       c.FromExtensionID,
-		IsEmergency:           c.IsEmergency,
-		RouteSummary:          c.RouteSummary,
-		CallOutcomeCode:       c.CallOutcomeCode,
-		IsConverted:           c.IsConverted,
-		ConversionValue:       c.ConversionValue,
-		OutcomeSource:         c.OutcomeSource,
-		IsEdited:              c.IsEdited,
-		Tags:                  jsonArray(c.Tags),
+
+		IsEmergency:  c.IsEmergency,
+		RouteSummary: c.RouteSummary,
+
+		CallOutcomeCode: c.CallOutcomeCode,
+		IsConverted:     c.IsConverted,
+		ConversionValue: c.ConversionValue,
+		OutcomeSource:   c.OutcomeSource,
+
+		IsEdited: c.IsEdited,
+		Tags:     jsonArray(c.Tags),
 	}
 }
 
@@ -115,15 +122,20 @@ func (s *State) applyCall(e events.Event, at events.Time) (Outcome, error) {
 	if s.callDeleted(e.System, key.ID) {
 		return Ignored, nil
 	}
+
+	// An event that is not newer is stale, and conflicting where the version has other content.
 	before, existed := s.CallLogs.Get(key)
 	if e.Version <= before.Version {
 		changed := e.Version == before.Version && (e.Deleted() || callDetails(e.State.(*events.Call)) != before.CallDetails)
 		return staleOr(changed), nil
 	}
+
 	if e.Deleted() {
 		s.removeCall(key, before, existed, e)
 		return Applied, nil
 	}
+
+	// The row keeps what its facets have given.
 	next := before
 	next.Key, next.Version, next.CallDetails = key, e.Version, callDetails(e.State.(*events.Call))
 	s.replaceCall(before, existed, next, at)
@@ -152,11 +164,16 @@ func (s *State) replaceCall(before CallLog, existed bool, next CallLog, at event
 		s.recomputeCall(next, at)
 		return
 	}
+
+	// The stored row has the extensions that countAnalysis counts: the old ones here, the new ones after the next call.
 	analyses := s.analyses().of(callOwnerRow(next.Key))
 	for _, row := range analyses {
 		s.countAnalysis(row, -1)
 	}
+
 	s.recomputeCall(next, at)
+
+	// Analyses that arrived before their call enter the lists now.
 	for key, row := range analyses {
 		row.Listed = true
 		s.Analyses.Put(key, row)
@@ -174,11 +191,13 @@ func (s *State) recomputeCall(next CallLog, at events.Time) {
 	next.RecordingDuration = recording.Duration
 	next.Findings = s.newestFindings(owner)
 
+	// A client that walks by updatedAt reads the call again only where a report shows something new.
 	before, existed := s.CallLogs.Get(next.Key)
 	next.UpdatedAt = before.UpdatedAt
 	if !existed || !s.sameReport(before, next) {
 		next.UpdatedAt = at
 	}
+
 	s.updateIndexes(before, existed, next)
 	s.CallLogs.Put(next.Key, next)
 }
@@ -191,9 +210,12 @@ func (s *State) updateIndexes(before CallLog, existed bool, next CallLog) {
 		}
 		s.countReferences(next, +1)
 	}
+
+	// Counters and entries of extensions depend on the call's time and its extensions alone.
 	if existed && before.CreatedAt == next.CreatedAt && slices.Equal(before.extensions(), next.extensions()) {
 		return
 	}
+
 	if existed {
 		s.countCall(before, -1)
 	}
@@ -260,14 +282,17 @@ func (f *Findings) removeRepresentative() {
 // event has defined yet is shown.
 func (s *State) reported(row CallLog) CallLog {
 	row.Version, row.UpdatedAt = 0, 0
+
 	if s.isDeleted(row.System, events.EntityCallGroup, row.CallGroupID) {
 		row.CallGroupID = events.Null[uuid.UUID]{}
 	}
+
 	for _, extension := range []*events.Null[uuid.UUID]{&row.AnsweredByExtensionID, &row.FromExtensionID} {
 		if s.isDeleted(row.System, events.EntityExtension, *extension) {
 			*extension = events.Null[uuid.UUID]{}
 		}
 	}
+
 	if s.isDeleted(row.System, events.EntityRepresentative, row.RepresentativeID) {
 		row.removeRepresentative()
 	}

@@ -105,15 +105,20 @@ func (c *Capping) StoredAt(clock Clock, sequence uint64, stored events.Time) eve
 	switch {
 	case c.Now == 0:
 		return stored
+
 	case c.Cap.Capped:
 		if stored <= c.Cap.Time {
 			return stored
 		}
+
 	case stored == PlausibleTime(stored, c.Now) || stored <= clock.Now:
 		return stored
+
 	default:
 		c.Cap = ClockAdjustment{Capped: true, First: sequence, Time: max(clock.Now, c.Now)}
 	}
+
+	// The record must name every message that it caps, so that a replay caps the same messages.
 	c.Cap.Last, c.Cap.LastStoredAt = sequence, stored
 	c.Cap.Messages++
 	return c.Cap.Time

@@ -50,14 +50,16 @@ func representative(r *events.Representative) Representative {
 
 func voicemail(v *events.Voicemail) Voicemail {
 	return Voicemail{
-		Key:          Key{v.PhoneSystemID, v.ID},
-		Versioned:    Versioned{v.Version},
-		CallSid:      v.CallSid,
-		From:         v.From.Value,
-		FromName:     v.FromName,
-		Duration:     v.Duration,
-		ExtensionID:  v.ExtensionID,
-		CallGroupID:  v.CallGroupID,
+		Key:       Key{v.PhoneSystemID, v.ID},
+		Versioned: Versioned{v.Version},
+
+		CallSid:     v.CallSid,
+		From:        v.From.Value,
+		FromName:    v.FromName,
+		Duration:    v.Duration,
+		ExtensionID: v.ExtensionID,
+		CallGroupID: v.CallGroupID,
+
 		Listened:     v.Listened,
 		Archived:     v.Archived,
 		RecordingSid: v.RecordingSid,

@@ -60,6 +60,7 @@ func (s *State) countReferences(call CallLog, by int64) {
 	count := func(list, subset string) {
 		s.Counts.add(by, CountKey{System: call.System, List: list, Subset: subset})
 	}
+
 	if call.CallGroupID.Valid {
 		count(ListReferences+"call_group", call.CallGroupID.Value.String())
 	}
@@ -75,6 +76,7 @@ func (s *State) countReferences(call CallLog, by int64) {
 			count(list, code.Value)
 		}
 	}
+
 	countCode(ListReferences+"category", call.Category)
 	countCode(ListReferences+"overall_sentiment", call.OverallSentiment.Code)
 	countCode(ListReferences+"employee_sentiment", call.EmployeeSentiment.Code)

@@ -51,16 +51,20 @@ func (f facetTable[K, R]) of(owner OwnerRowKey) func(yield func(K, R) bool) {
 func applyFacet[K comparable, R facet](
 	s *State, f facetTable[K, R], key K, e events.Event, at events.Time, read func() R,
 ) (Outcome, error) {
+	// An event that is not newer is stale, and conflicting where the version has other content.
 	before, existed := f.rows.Get(key)
 	tombstone := s.tombstone(e.Identity)
 	if e.Version <= max(before.version(), tombstone.Version) {
 		changed := e.Version == before.version() && (e.Deleted() || read() != before)
 		return staleOr(changed || e.Version == tombstone.Version && !e.Deleted() && s.deletedByEvent(read().owner())), nil
 	}
+
+	// A facet stays with the call or voicemail of its earlier events, also after a deletion.
 	known := OwnerRowKey{e.System, tombstone.OwnerRow}
 	if existed {
 		known = before.owner()
 	}
+
 	if e.Deleted() {
 		if existed {
 			f.count(before, -1)
@@ -70,19 +74,24 @@ func applyFacet[K comparable, R facet](
 		s.recomputeOwner(known, at)
 		return Applied, nil
 	}
+
 	next := read()
 	owner := next.owner()
 	if known.Entity != "" && known != owner {
 		return 0, errOwnerRowChanged
 	}
+
+	// The deletion of a call is final: the call gets no more facets.
 	if s.ownerRowDeleted(owner) {
 		s.addTombstone(e.Identity, owner.OwnerRow)
 		return Ignored, nil
 	}
+
 	s.clearTombstone(e.Identity)
 	if existed {
 		f.count(before, -1)
 	}
+
 	f.index.add(owner, key)
 	f.rows.Put(key, next)
 	f.count(next, +1)

@@ -28,15 +28,18 @@ func (r Group) membersWithout(other Group) []GroupMember {
 	if r.PhoneSystemIDs == other.PhoneSystemIDs {
 		return nil
 	}
+
 	others := make(map[string]bool)
 	for text := range strings.SplitSeq(string(other.PhoneSystemIDs), ",") {
 		others[text] = true
 	}
+
 	var members []GroupMember
 	for text := range strings.SplitSeq(string(r.PhoneSystemIDs), ",") {
 		if id, err := uuid.Parse(text); err == nil && !others[text] { // the text of no members is empty
 			members = append(members, GroupMember{System: id, Group: r.ID})
 		}
 	}
+
 	return members
 }

@@ -55,8 +55,10 @@ func entityOf(kind webhook.Kind) events.Entity {
 		return events.EntityVoicemail
 	case webhook.AnalysisCompleted:
 		return events.EntityAnalysis
+
 	case webhook.Test: // of no entity
 	}
+
 	return ""
 }
 
@@ -74,21 +76,26 @@ func (s *State) fetchableOfCall(id events.Identity) (list []Notice) {
 	if !ok {
 		return nil
 	}
+
 	if call.ended() {
 		list = append(list, Notice{Kind: webhook.CallEnded, Key: id.Key, Data: call.identifiers()})
 	}
+
+	// The order of the index depends on how events were batched, so notices are sorted by key.
 	owner := callOwnerRow(key)
 	recordings := slices.Clone(s.recordings().index[owner])
 	slices.SortFunc(recordings, func(a, b RecordingKey) int { return cmp.Compare(a.Sid, b.Sid) })
 	for _, key := range recordings {
 		list = append(list, s.fetchableRecording(key)...)
 	}
+
 	list = append(list, s.fetchableTranscript(owner)...)
 	analyses := slices.Clone(s.analyses().index[owner])
 	slices.SortFunc(analyses, func(a, b Key) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	for _, key := range analyses {
 		list = append(list, s.fetchableAnalysis(key)...)
 	}
+
 	return list
 }
 

@@ -32,14 +32,18 @@ func (s *State) recording(key RecordingKey, r *events.Recording) Recording {
 		Duration:     r.DurationSeconds,
 		CreatedAt:    r.CreatedAt,
 	}
+
 	if r.Audio != nil {
 		row.AudioKey = events.Some(r.Audio.Key)
 		row.AudioContentType = events.Some(r.Audio.ContentType)
 		row.AudioBytes = events.Some(r.Audio.Bytes)
 	}
+
+	// If the call arrives later, its event sets the SID.
 	if call, ok := s.CallLogs.Get(Key{key.System, row.OwnerRow.ID}); ok && row.OwnerRow.Entity == events.EntityCall {
 		row.CallSid = events.Some(call.CallSid)
 	}
+
 	return row
 }
 

@@ -60,6 +60,7 @@ func replaceRow[K comparable, R replaceable, S any](
 		s.Counts.add(+1, next.countKeys()...)
 	}
 
+	// Another name or label makes another edition of the directory.
 	if shows != shown {
 		s.countDirectoryChange(e.System)
 	}

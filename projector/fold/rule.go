@@ -17,21 +17,25 @@ type rule struct {
 func (s *State) rules() map[events.Entity]rule {
 	if s.byEntity == nil {
 		s.byEntity = map[events.Entity]rule{
-			events.EntityPhoneSystem:    replaced(s, &s.PhoneSystems, idOf, s.phoneSystem),
-			events.EntityGroup:          {need: replaced(s, &s.Groups, idOf, group).need, apply: s.applyGroup},
-			events.EntityExtension:      replaced(s, &s.Topology, topologyKeyOf, extension),
-			events.EntityPhone:          replaced(s, &s.Topology, topologyKeyOf, phone),
-			events.EntityPhoneNumber:    replaced(s, &s.Topology, topologyKeyOf, phoneNumber),
-			events.EntityAgentConfig:    replaced(s, &s.Topology, topologyKeyOf, agentConfig),
-			events.EntityCallGroup:      replaced(s, &s.Topology, topologyKeyOf, callGroup),
-			events.EntityCallMenu:       replaced(s, &s.Topology, topologyKeyOf, callMenu),
+			events.EntityPhoneSystem: replaced(s, &s.PhoneSystems, idOf, s.phoneSystem),
+			events.EntityGroup:       {need: replaced(s, &s.Groups, idOf, group).need, apply: s.applyGroup},
+
+			events.EntityExtension:   replaced(s, &s.Topology, topologyKeyOf, extension),
+			events.EntityPhone:       replaced(s, &s.Topology, topologyKeyOf, phone),
+			events.EntityPhoneNumber: replaced(s, &s.Topology, topologyKeyOf, phoneNumber),
+			events.EntityAgentConfig: replaced(s, &s.Topology, topologyKeyOf, agentConfig),
+			events.EntityCallGroup:   replaced(s, &s.Topology, topologyKeyOf, callGroup),
+			events.EntityCallMenu:    replaced(s, &s.Topology, topologyKeyOf, callMenu),
+
 			events.EntityRepresentative: replaced(s, &s.Representatives, keyOf, representative),
 			events.EntityClassification: replaced(s, &s.Classifications, classificationKeyOf, classification),
-			events.EntityCall:           {s.needCall, s.applyCall, s.fetchableOfCall},
-			events.EntityTranscript:     {s.needTranscript, s.applyTranscript, of(transcriptOwner, s.fetchableTranscript)},
-			events.EntityRecording:      {s.needRecording, s.applyRecording, of(recordingKeyOf, s.fetchableRecording)},
-			events.EntityAnalysis:       {s.needAnalysis, s.applyAnalysis, of(keyOf, s.fetchableAnalysis)},
-			events.EntityVoicemail:      {s.needVoicemail, s.applyVoicemail, s.fetchableOfVoicemail},
+
+			// Webhooks tell what these events make fetchable.
+			events.EntityCall:       {s.needCall, s.applyCall, s.fetchableOfCall},
+			events.EntityTranscript: {s.needTranscript, s.applyTranscript, of(transcriptOwner, s.fetchableTranscript)},
+			events.EntityRecording:  {s.needRecording, s.applyRecording, of(recordingKeyOf, s.fetchableRecording)},
+			events.EntityAnalysis:   {s.needAnalysis, s.applyAnalysis, of(keyOf, s.fetchableAnalysis)},
+			events.EntityVoicemail:  {s.needVoicemail, s.applyVoicemail, s.fetchableOfVoicemail},
 		}
 	}
 	return s.byEntity

@@ -67,10 +67,12 @@ func extension(e *events.Extension) Topology {
 		Status: e.Status, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 		Name: e.Name, Number: events.Some(e.Number),
 	}
+
 	phones := make([]*events.Reference, len(e.AssignedPhoneIDs))
 	for i, id := range e.AssignedPhoneIDs {
 		phones[i] = reference(events.EntityPhone, e.PhoneSystemID, events.Some(id))
 	}
+
 	return r.rendered(e.Identity(), []member{{"name", e.Name}, {"number", e.Number}}, []member{
 		{"assignedPhones", phones},
 		{"unansweredAction", e.UnansweredAction},
@@ -83,6 +85,7 @@ func phone(p *events.Phone) Topology {
 		Status: p.Status, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 		Name: p.Name, ExtensionID: p.ExtensionID,
 	}
+
 	return r.rendered(p.Identity(), []member{{"name", p.Name}}, []member{
 		{"hardware", p.Hardware},
 		{"deviceRole", p.DeviceRole},
@@ -99,6 +102,7 @@ func phoneNumber(n *events.PhoneNumber) Topology {
 		Status: n.Status, CreatedAt: n.CreatedAt, UpdatedAt: n.UpdatedAt,
 		Name: n.Label.Value, Number: events.Some(n.PhoneNumber),
 	}
+
 	return r.rendered(n.Identity(), []member{{"phoneNumber", n.PhoneNumber}, {"label", n.Label}}, []member{
 		{"origin", n.Origin},
 		{"country", n.Country},
@@ -122,6 +126,7 @@ func callGroup(g *events.CallGroup) Topology {
 		Status: g.Status, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt,
 		Name: g.Name, Number: events.Some(g.Number),
 	}
+
 	return r.rendered(g.Identity(), []member{{"name", g.Name}, {"number", g.Number}}, []member{
 		{"members", g.Members},
 		{"ringPattern", g.RingPattern},
@@ -135,6 +140,7 @@ func callMenu(m *events.CallMenu) Topology {
 		Status: m.Status, CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt,
 		Name: m.Name,
 	}
+
 	return r.rendered(m.Identity(), []member{{"name", m.Name}}, []member{
 		{"prompt", m.Prompt},
 		{"choices", m.Choices},

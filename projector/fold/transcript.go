@@ -57,11 +57,14 @@ func (s *State) applyTranscript(e events.Event, at events.Time) (Outcome, error)
 	if s.ownerRowDeleted(owner) {
 		return Ignored, nil
 	}
+
+	// Where only a tombstone has the version, there is no content that an event could contradict.
 	row, _ := s.Transcripts.Get(owner)
 	if stored := max(row.Version, s.tombstone(e.Identity).Version); e.Version < stored || e.Version == stored &&
 		row.Version == 0 {
 		return Stale, nil
 	}
+
 	next, text := s.nextTranscription(owner, row.Transcription, e)
 	if e.Version == row.Version {
 		return staleOr(next != row.Transcription), nil
@@ -69,6 +72,7 @@ func (s *State) applyTranscript(e events.Event, at events.Time) (Outcome, error)
 
 	s.storeText(owner, row.Transcription, next, text)
 	row.OwnerRowKey, row.Version, row.Transcription = owner, e.Version, next
+
 	s.clearTombstone(e.Identity)
 	s.Transcripts.Put(owner, row)
 	s.recomputeOwner(owner, at)
@@ -102,21 +106,25 @@ func (s *State) storeText(owner OwnerRowKey, before, next Transcription, text Tr
 
 // withoutText returns the transcription after an event with this status that stores no text.
 func (t Transcription) withoutText(status string) Transcription {
+	// Only a removal changes a completed transcript here, and nothing changes a failed or unavailable transcript.
 	switch t.Status {
 	case TranscriptionCompleted:
 		if status == events.TranscriptRemoved {
 			return Transcription{Status: TranscriptionUnavailable}
 		}
 		return t
+
 	case TranscriptionFailed, TranscriptionUnavailable:
 		return t
 	}
+
 	switch status {
 	case events.TranscriptQueued, events.TranscriptRunning:
 		return Transcription{Status: TranscriptionProcessing}
 	case events.TranscriptFailed:
 		return Transcription{Status: TranscriptionFailed}
 	}
+
 	return Transcription{Status: TranscriptionUnavailable}
 }
 
@@ -158,10 +166,12 @@ func (s *State) removeTranscript(owner OwnerRowKey) {
 	if !ok {
 		return
 	}
+
 	s.Transcripts.Delete(owner)
 	if transcript.Digest.Valid {
 		s.TranscriptTexts.Delete(owner)
 	}
+
 	if owner.Entity == events.EntityVoicemail {
 		s.addTombstone(events.Identity{
 			Entity: events.EntityTranscript, System: owner.System, Key: owner.Key(), Version: transcript.Version,

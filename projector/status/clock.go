@@ -41,16 +41,20 @@ func (r Report) clockProblems() []string {
 		return []string{"watermarks do not pass " + r.LastWatermark.UTC().Format(time.RFC3339) +
 			": a rebuild from another stream is unfinished: " +
 			"finish it with 'callboard rebuild', or drop it with 'callboard rebuild --abandon'"}
+
 	case r.StreamProblem != "":
 		return nil // what is missing may not have been read
 	case !r.owned():
+		// Without a projector, no clock message is expected.
 		return nil
+
 	case r.ClockAgeSeconds == nil:
 		return []string{"the stream has no clock message although a projector runs: see its log"}
 	case *r.ClockAgeSeconds > maxClockAge.Seconds():
 		return []string{fmt.Sprintf("the newest clock message is %.0f s old although a projector runs: see its log",
 			*r.ClockAgeSeconds)}
 	}
+
 	return nil
 }
 
@@ -93,19 +97,24 @@ func (c *ClockAhead) readCaps(ctx context.Context, pool *pgxpool.Pool) error {
 func (c ClockAhead) problems() []string {
 	is := c.Seconds > maxClockAhead.Seconds()
 	var problem string
+
 	switch {
 	case is:
 		problem = fmt.Sprintf("the stream's clock is %s ahead of this host's", seconds(c.Seconds))
 		if c.Messages > 0 {
 			problem += fmt.Sprintf(": %d messages stamped at this host's time", c.Messages)
 		}
+
 	case c.Messages > 0:
+		// The clocks agree again, but the messages keep the times that they got.
 		problem = fmt.Sprintf("in the last 24 hours the stream's clock was up to %s ahead of a projector's: "+
 			"%d messages stamped at its time",
 			seconds(c.CappedSeconds), c.Messages)
+
 	default:
 		return nil
 	}
+
 	return []string{problem}
 }
 

@@ -44,21 +44,26 @@ func Total(list []MessageCount) (sum MessageCount) {
 func byEntity(partitions []Partition) (list []MessageCount) {
 	sums := make(map[events.Entity]MessageCount)
 	for _, p := range partitions {
+		// An empty list, unlike nil, says that a partition has a position.
 		if p.MessageCounts != nil && list == nil {
 			list = []MessageCount{}
 		}
+
 		for _, c := range p.MessageCounts {
 			sums[c.Entity] = c.plus(sums[c.Entity])
 		}
 	}
+
 	known := events.Entities()
 	unknown := slices.DeleteFunc(slices.Sorted(maps.Keys(sums)),
 		func(e events.Entity) bool { return slices.Contains(known, e) })
+
 	for _, entity := range slices.Concat(known, unknown) {
 		if sum, ok := sums[entity]; ok {
 			list = append(list, sum)
 		}
 	}
+
 	return list
 }
 

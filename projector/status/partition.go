@@ -49,6 +49,7 @@ func (p Partition) problems() []string {
 	if p.StopReason != "" {
 		list = append(list, fmt.Sprintf("partition %d is stopped: %s: %s", p.Partition, p.StopReason, p.StopDetail))
 	}
+
 	if p.WatermarkAheadSeconds > maxWatermarkAhead.Seconds() {
 		list = append(list, fmt.Sprintf("partition %d: the watermark is %s ahead of this host's clock: "+
 			"rows that change until then get its time",
@@ -63,11 +64,13 @@ func (p Partition) problems() []string {
 	case p.Missing > 0:
 		list = append(list, fmt.Sprintf("partition %d: %d messages up to the position are missing in the message accounting: "+
 			"run 'callboard rebuild'", p.Partition, p.Missing))
+
 	case p.Missing < 0:
 		list = append(list, fmt.Sprintf("partition %d: the message accounting has %d messages, but the stream %d: "+
 			"messages were deleted or read twice: run 'callboard verify' to compare the "+
 			"rows", p.Partition, *p.Read, *p.Messages))
 	}
+
 	for _, c := range p.MessageCounts {
 		if outcomes := c.Outcomes(); outcomes != c.Read {
 			list = append(list, fmt.Sprintf("partition %d, %s: the message accounting does not add up: "+
@@ -75,6 +78,7 @@ func (p Partition) problems() []string {
 				p.Partition, c.Entity, c.Read, outcomes))
 		}
 	}
+
 	return list
 }
 
@@ -94,6 +98,7 @@ func (p *Partition) measure(ctx context.Context, js jetstream.JetStream, stream 
 			case <-time.After(measureInterval):
 			}
 		}
+
 		if err := p.measureOnce(ctx, js, stream, now); err != nil {
 			return err
 		}
@@ -101,6 +106,7 @@ func (p *Partition) measure(ctx context.Context, js jetstream.JetStream, stream 
 			break
 		}
 	}
+
 	return nil
 }
 
@@ -109,8 +115,10 @@ func (p *Partition) measureOnce(
 ) error {
 	filter := events.PartitionFilter(p.Partition)
 	name := stream.CachedInfo().Config.Name
+
 	last, err := events.LastMessage(ctx, js, name, filter)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		// The stream has no message of the partition.
 		p.compare(counts{})
 		return nil
 	}
@@ -122,7 +130,10 @@ func (p *Partition) measureOnce(
 	if err != nil {
 		return err
 	}
+
 	p.compare(c)
+
+	// A head up to the position leaves no lag.
 	if p.Head = last.Sequence; p.Head <= p.Position {
 		return nil
 	}
@@ -136,6 +147,7 @@ func (p *Partition) measureOnce(
 	if err != nil {
 		return fmt.Errorf("oldest message above the position: %w", err)
 	}
+
 	p.LagSeconds = max(now.Sub(next.StoredAt).Seconds(), 0)
 	return nil
 }
@@ -181,6 +193,7 @@ func countMessages(ctx context.Context, stream jetstream.Stream, filter string, 
 	// low and high approach each other until they are equal.
 	name, all := consumer.CachedInfo().Name, consumer.CachedInfo().NumPending
 	c := counts{high: int64(position)}
+
 	for range maxRounds {
 		if c.above, err = countFrom(ctx, stream, name, position+1); err != nil {
 			return c, err
@@ -188,6 +201,7 @@ func countMessages(ctx context.Context, stream jetstream.Stream, filter string, 
 		if c.low = max(c.low, int64(all)-int64(c.above)); c.low == c.high {
 			break
 		}
+
 		if all, err = countFrom(ctx, stream, name, 1); err != nil {
 			return c, err
 		}

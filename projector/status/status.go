@@ -89,11 +89,13 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 		return report, err
 	}
 
+	// A stream that cannot be read leaves the partitions as the tables have them.
 	count := 0
 	for number := range tables.positions {
 		count = max(count, number+1)
 	}
 	report.addPartitions(tables, count)
+
 	if err := s.readStream(ctx, &report, tables); errors.Is(ctx.Err(), context.Canceled) {
 		return report, ctx.Err()
 	} else if err != nil {
@@ -109,14 +111,17 @@ func (s Source) Read(ctx context.Context) (Report, error) {
 func (r *Report) addPartitions(t tables, count int) {
 	now := time.Now()
 	r.Partitions = nil
+
 	for number := range count {
 		p := Partition{Partition: number}
+
 		if owner, owned := t.owners[number]; owned {
 			p.Owner = &owner
 		}
 		if row, ok := t.positions[number]; ok {
 			p.setPosition(row, now)
 		}
+
 		r.Partitions = append(r.Partitions, p)
 	}
 }
@@ -127,9 +132,11 @@ func (s Source) readStream(ctx context.Context, report *Report, t tables) error 
 	if s.JetStream != nil && !s.JetStream.Conn().IsConnected() {
 		unreachable = errors.New("the connection is " + strings.ToLower(s.JetStream.Conn().Status().String()))
 	}
+
 	if unreachable != nil {
 		return fmt.Errorf("NATS can't be reached: %w: check CALLBOARD_NATS_URL, and that the server runs", unreachable)
 	}
+
 	err := s.measureStream(ctx, report, t)
 	if err != nil {
 		return fmt.Errorf("stream %s could not be read completely: %w: run 'callboard stream check'", report.Stream, err)
@@ -143,11 +150,14 @@ func (s Source) measureStream(ctx context.Context, report *Report, t tables) err
 	if err != nil {
 		return err
 	}
+
 	report.JournalProblem = streamProblem(ctx, s.JetStream, events.KeyStream, KeysJournalMissing,
 		"revoked keys can work again after a failover "+
 			"of PostgreSQL, and 'callboard keys revoke' fails after it has revoked the key")
 	report.AuditProblem = streamProblem(ctx, s.JetStream, events.AuditStream, AuditLogMissing,
 		"readers will soon refuse all requests")
+
+	// Clock messages are no events, so the report leaves them out.
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(events.ClockSubject))
 	if err != nil {
 		return err
@@ -163,6 +173,7 @@ func (s Source) measureStream(ctx context.Context, report *Report, t tables) err
 	if err := s.addStops(ctx, report, stream, t.positions); err != nil {
 		return err
 	}
+
 	nodes, err := readNodes(ctx, s.Pool, count)
 	for i := range report.Partitions {
 		report.Partitions[i].Node = nodes[i]
@@ -170,6 +181,7 @@ func (s Source) measureStream(ctx context.Context, report *Report, t tables) err
 	if err != nil {
 		return err
 	}
+
 	if err := report.readClock(ctx, s.JetStream, info); err != nil {
 		return err
 	}
@@ -194,6 +206,7 @@ func (s Source) addStops(ctx context.Context, report *Report, stream ingest.Sour
 		if !ok {
 			continue
 		}
+
 		stop, err := row.stop(ctx, stream, registered)
 		if stop != nil {
 			p.StopReason, p.StopDetail = stop.Reason, stop.Detail
@@ -219,6 +232,7 @@ func (s Source) readTables(ctx context.Context, report *Report) (t tables, err e
 	if report.Migrated = err == nil; err != nil && !errors.Is(err, schema.ErrNotMigrated) {
 		return t, err
 	}
+
 	if report.Migrated {
 		if err := report.ClockAhead.readCaps(ctx, s.Pool); err != nil {
 			return t, err
@@ -234,9 +248,11 @@ func (s Source) readTables(ctx context.Context, report *Report) (t tables, err e
 	if report.Generations, err = Generations(ctx, s.Pool, s.Definition); err != nil {
 		return t, err
 	}
+
 	if g := live(report.Generations); g != nil {
 		report.Generation = &g.ID
 	}
+
 	if t.owners, err = readOwners(ctx, s.Pool); err != nil {
 		return t, err
 	}
@@ -247,6 +263,7 @@ func (s Source) readTables(ctx context.Context, report *Report) (t tables, err e
 func (r *Report) measure(ctx context.Context, js jetstream.JetStream, stream jetstream.Stream) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrent)
+
 	for i := range r.Partitions {
 		p := &r.Partitions[i]
 		group.Go(func() error {
@@ -276,6 +293,7 @@ func (r Report) Problems() []string {
 	for _, p := range r.Partitions {
 		list = append(list, p.problems()...)
 	}
+
 	if g := live(r.Generations); g != nil && !g.Current {
 		list = append(list, fmt.Sprintf("generation %d is live and was built by another release: run 'callboard rebuild'",
 			g.ID))

@@ -86,6 +86,7 @@ func MinPosition(ctx context.Context, pool *pgxpool.Pool, info *jetstream.Stream
 	if err != nil {
 		return 0, err
 	}
+
 	var count int
 	var sequence int64
 	var other bool
@@ -103,6 +104,7 @@ func MinPosition(ctx context.Context, pool *pgxpool.Pool, info *jetstream.Stream
 	case count < partitions:
 		return 0, nil
 	}
+
 	return uint64(sequence), nil
 }
 

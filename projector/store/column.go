@@ -43,32 +43,41 @@ func columnsOf(kinds map[reflect.Type]kind, t reflect.Type, tag string, index ..
 		name, _, _ := strings.Cut(tag, ",")
 		return []column{{k, name, index}}
 	}
+
 	for field := range t.Fields() {
 		columns = append(columns, columnsOf(kinds, field.Type, field.Tag.Get("db"), slices.Concat(index, field.Index)...)...)
 	}
+
+	// Fields without a tag take the names in their struct's tag.
 	for i := range columns {
 		if columns[i].name == "" {
 			columns[i].name, tag, _ = strings.Cut(tag, ",")
 		}
 	}
+
 	return columns
 }
 
 // kinds returns the kinds of all types of fields.
 func kinds() map[reflect.Type]kind {
 	all := make(map[reflect.Type]kind)
+
+	// JSON and lists of ids are sent and read as text.
 	addKind(all, kind{array: "text"}, appendText[string], readText[string])
 	addKind(all, kind{array: "text"}, appendText[events.Entity], readText[events.Entity])
 	addKind(all, kind{array: "text", write: "%s::json", read: "%s::text"}, appendText[fold.JSON], readText[fold.JSON])
 	addKind(all, kind{array: "text", write: "string_to_array(%s, ',')::uuid[]", read: "array_to_string(%s, ',')"},
 		appendText[fold.IDList], readText[fold.IDList])
+
 	addKind(all, kind{array: "uuid"}, appendUUID, readUUID)
 	addKind(all, kind{array: "int8"}, appendInt, readInt)
 	addKind(all, kind{array: "float8"}, appendFloat, readFloat)
 	addKind(all, kind{array: "bool"}, appendBool, readBool)
+
 	addKind(all, kind{array: "timestamptz"}, appendTime, readTime)
 	addKind(all, kind{array: "date"}, appendDate, readDate)
 	addKind(all, kind{array: "bytea"}, appendDigest, readDigest)
+
 	return all
 }
 
@@ -83,12 +92,14 @@ func addKind[F comparable](
 	}
 	all[reflect.TypeFor[F]()] = k
 
+	// A nullable field is stored in the same way, or as null.
 	k.encode = func(dst []byte, field any) []byte {
 		if n := field.(*events.Null[F]); n.Valid {
 			return encode(dst, n.Value)
 		}
 		return appendNull(dst)
 	}
+
 	k.decode = func(field any, src []byte) bool {
 		if src == nil {
 			return true // the row is new, so the field is null

@@ -33,12 +33,15 @@ func (s *Store) AdvanceIdle(ctx context.Context, moves []Move) (moved map[int16]
 			var done bool
 			err := row.Scan(&done)
 			if errors.Is(err, pgx.ErrNoRows) {
+				// Another transaction holds the position, and the statement does not wait for it.
 				return nil
 			}
+
 			moved[m.From.Partition] = done
 			return err
 		})
 	}
+
 	err = s.withConn(ctx, func(conn *pgxpool.Conn) error { return conn.SendBatch(ctx, &pipeline).Close() })
 	if err != nil {
 		return nil, fmt.Errorf("idle positions: %w", err)

@@ -15,6 +15,8 @@ import (
 // endpoints.
 func (tx *Tx) Load(ctx context.Context, partition int16, list []events.Event, notify bool) (*fold.State, error) {
 	s := &fold.State{Partition: partition}
+
+	// The deletion of a facet may name no call or voicemail, so the facet's stored row comes first.
 	s.Need(fold.FacetDeletions(list))
 	if err := tx.loadNeeded(ctx, s, new(pgx.Batch)); err != nil {
 		return nil, err
@@ -26,6 +28,7 @@ func (tx *Tx) Load(ctx context.Context, partition int16, list []events.Event, no
 		pipeline.Queue("select used from webhook.in_use").
 			QueryRow(func(row pgx.Row) error { return row.Scan(&s.Notify) })
 	}
+
 	s.Need(list)
 	if err := tx.loadNeeded(ctx, s, pipeline); err != nil {
 		return nil, err

@@ -34,19 +34,24 @@ type Conflict struct {
 func (c MessageCounts) AddMessage(entity events.Entity, outcome fold.Outcome) {
 	count := c[entity]
 	count.Read++
+
 	switch outcome {
 	case fold.Applied:
 		count.Applied++
 	case fold.Stale:
 		count.Stale++
+
 	case fold.Conflicting:
+		// A conflicting message is a stale one too: read = applied + stale + ignored + dead.
 		count.Stale++
 		count.Conflicting++
+
 	case fold.Ignored:
 		count.Ignored++
 	default:
 		count.Dead++
 	}
+
 	c[entity] = count
 }
 
@@ -65,6 +70,7 @@ func queueMessageCounts(pipeline *pgx.Batch, partition int16, c MessageCounts) {
 	if len(c) == 0 {
 		return
 	}
+
 	entities := slices.Sorted(maps.Keys(c)) // all transactions lock the rows in one order, so that they can't deadlock
 	counts := make([][]int64, 6)
 	for _, entity := range entities {
@@ -73,6 +79,7 @@ func queueMessageCounts(pipeline *pgx.Batch, partition int16, c MessageCounts) {
 			counts[i] = append(counts[i], count)
 		}
 	}
+
 	pipeline.Queue(addMessageCountsSQL, partition, entities, counts[0], counts[1], counts[2], counts[3], counts[4],
 		counts[5])
 }

@@ -45,15 +45,19 @@ func noticeArrays(notices []Notice) []any {
 	ids, kinds, sids := make([]string, n), make([]string, n), make([]string, n)
 	systems, calls, voicemails := make([]uuid.UUID, n), make([]uuid.NullUUID, n), make([]uuid.NullUUID, n)
 	recordings, traces := make([]pgtype.Text, n), make([]pgtype.Text, n)
+
 	for i, notice := range notices {
+		// The notices of one message are numbered in their order.
 		if i > 0 && notice.Sequence == notices[i-1].Sequence {
 			ordinals[i] = ordinals[i-1] + 1
 		}
+
 		data := notice.Data
 		sequences[i], at[i], traces[i] = int64(notice.Sequence), notice.StoredAt, textOrNull(notice.TraceParent)
 		ids[i], kinds[i], sids[i], systems[i] = notice.EventID(), string(notice.Kind), data.CallSid, data.PhoneSystemID
 		recordings[i], calls[i], voicemails[i] = textOrNull(data.RecordingSid), uuidOrNull(data.CallLogID), uuidOrNull(data.VoicemailID)
 	}
+
 	return []any{sequences, ordinals, ids, kinds, systems, sids, recordings, calls, voicemails, at, traces}
 }
 

@@ -62,19 +62,24 @@ func (p *plans) configure(ctx context.Context, conn *pgx.Conn) error {
 		age   int
 	}
 	const key = "callboard.store.configured"
+
+	// The age is read before the plans are discarded: where it rises meanwhile, the next use discards them again.
 	p.mu.Lock()
 	now := configured{p, p.age}
 	p.mu.Unlock()
+
 	data := conn.PgConn().CustomData()
 	if data[key] == now {
 		return nil
 	}
+
 	if _, err := conn.Exec(ctx, sessionSQL); err != nil {
 		return fmt.Errorf("session settings: %w", err)
 	}
 	if err := schema.PlanEachTime(ctx, conn); err != nil {
 		return err
 	}
+
 	data[key] = now
 	return nil
 }

@@ -96,18 +96,22 @@ func (s *Store) Claim(ctx context.Context, stream uuid.UUID, partition int16) (P
 	s.plans.outdate() // another projector may have written the partition's rows
 	var p Position
 	err := s.BeginFunc(ctx, func(tx *Tx) error {
+		// A release must not write rows of another definition.
 		if err := tx.checkDefinition(ctx); err != nil {
 			return err
 		}
+
 		if err := tx.tx.QueryRow(ctx, claimPositionSQL, partition, stream).Scan(p.targets()...); err != nil {
 			return fmt.Errorf("claim: %w", err)
 		}
 		if p.Stream != stream {
 			return ErrStreamReplaced
 		}
+
 		if err := tx.claimPartitions(ctx, stream); err != nil {
 			return err
 		}
+
 		// Another generation may have gone live while the claim waited for a lock.
 		return tx.checkDefinition(ctx)
 	})

@@ -52,6 +52,7 @@ func (tx *Tx) Retries(
 	if len(candidates) == 0 {
 		return retries, nil
 	}
+
 	n := len(candidates)
 	sequences, deadLetters, storedAt := make([]int64, n), make([]int64, n), make([]time.Time, n)
 	subjects, digests := make([]string, n), make([][]byte, n)
@@ -59,12 +60,15 @@ func (tx *Tx) Retries(
 		sequences[i], deadLetters[i], storedAt[i] = int64(c.Sequence), int64(c.DeadLetter.Sequence), c.DeadLetter.StoredAt.Std()
 		subjects[i], digests[i] = c.Subject, c.Digest[:]
 	}
+
+	// The statement also locks the dead letters that it finds.
 	rows, _ := tx.tx.Query(ctx, retriedDeadLettersSQL,
 		p.Stream, p.Partition, sequences, deadLetters, storedAt, subjects, digests)
 	var sequence uint64
 	if _, err := pgx.ForEachRow(rows, []any{&sequence}, func() error { retries[sequence] = true; return nil }); err != nil {
 		return nil, fmt.Errorf("retries: %w", err)
 	}
+
 	return retries, nil
 }
 

@@ -41,13 +41,17 @@ func newTable[K, R any](name string, partitioned bool, tag string) table[K, R] {
 		name: name, partitioned: partitioned,
 		key: columnsOf(all, reflect.TypeFor[K](), tag), columns: columnsOf(all, reflect.TypeFor[R](), tag),
 	}
+
 	t.selectByKeySQL = t.selectSQL(t.unnest(t.key), names(t.key))
 	t.upsertSQL = t.insertOr(onConflict(t.columns[len(t.key):]))
 	t.deleteSQL = fmt.Sprintf("delete from %s as t where (%s) in (select * from %s)%s",
 		t.name, names(t.key), t.unnest(t.key), t.ofPartition(" and "))
+
+	// Only counters are added to, and their number is the last column.
 	last := t.columns[len(t.columns)-1].name
 	t.addSQL = t.insertOr(fmt.Sprintf("update set %[1]s = t.%[1]s + excluded.%[1]s", last))
 	t.deleteZeroSQL = t.deleteSQL + " and t." + last + " = 0"
+
 	return t
 }
 
@@ -132,6 +136,7 @@ func (t table[K, R]) bindKeys(keys []K) []any { return arrays(t.key, len(keys), 
 // collect reads the rows of a selection.
 func (t table[K, R]) collect(rows pgx.Rows, load func(K, R)) error {
 	defer rows.Close()
+
 	for rows.Next() {
 		var key K
 		var row R
@@ -141,8 +146,10 @@ func (t table[K, R]) collect(rows pgx.Rows, load func(K, R)) error {
 		if err := decode(t.columns, reflect.ValueOf(&row).Elem(), rows.RawValues()); err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
+
 		load(key, row)
 	}
+
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("%s: %w", t.name, err)
 	}

@@ -24,15 +24,18 @@ func newTables() []storedTable {
 		global("phone_system_group", func(s *state) *rows[uuid.UUID, fold.Group] { return &s.Groups }).loaded(),
 		global("phone_system_group_member",
 			func(s *state) *rows[fold.GroupMember, fold.GroupMember] { return &s.GroupMembers }).written(),
+
 		partitioned("topology",
 			func(s *state) *rows[fold.TopologyKey, fold.Topology] { return &s.Topology }).loaded(),
 		partitioned("representative",
 			func(s *state) *rows[fold.Key, fold.Representative] { return &s.Representatives }).loaded(),
 		global("classification",
 			func(s *state) *rows[fold.ClassificationKey, fold.Classification] { return &s.Classifications }).loaded(),
+
 		partitioned("call_log", func(s *state) *rows[fold.Key, fold.CallLog] { return &s.CallLogs }).loaded(),
 		partitioned("extension_entry",
 			func(s *state) *rows[fold.ExtensionEntry, fold.ExtensionEntry] { return &s.ExtensionEntries }).written(),
+
 		partitioned("transcript",
 			func(s *state) *rows[fold.OwnerRowKey, fold.Transcript] { return &s.Transcripts }).loaded(),
 		partitioned("transcript_text",
@@ -42,6 +45,7 @@ func newTables() []storedTable {
 		partitioned("analysis", func(s *state) *rows[fold.Key, fold.Analysis] { return &s.Analyses }).
 			withAllOf("call_id").loaded(),
 		partitioned("voicemail", func(s *state) *rows[fold.Key, fold.Voicemail] { return &s.Voicemails }).loaded(),
+
 		partitioned("tombstone", func(s *state) *rows[fold.TombstoneKey, fold.Tombstone] { return &s.Tombstones }).
 			withTargets().loaded(),
 		rowCounts(),
@@ -151,11 +155,14 @@ func rowCounts() storedTable {
 			if n != 0 {
 				changed = append(changed, rowCount{key, n})
 			}
+
+			// Only a counter that falls can reach 0.
 			if n < 0 {
 				lowered = append(lowered, key)
 			}
 		}
 
+		// Additions come first, because they make the counters 0 whose rows are deleted.
 		if len(changed) > 0 {
 			t.queue(pipeline, s, t.addSQL, t.bind(len(changed), pointers(changed)))
 		}

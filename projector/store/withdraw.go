@@ -30,10 +30,13 @@ func (s *Store) Withdraw(ctx context.Context, list []Withdrawal) (changed []uuid
 	for i, w := range list {
 		keys[i], revoked[i], expires[i] = w.Key, w.RevokedAt, w.ExpiresAt
 	}
+
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+		// A key that has ended must not work again after a failover.
 		if _, err := tx.Exec(ctx, commitDurablySQL); err != nil {
 			return err
 		}
+
 		rows, _ := tx.Query(ctx, withdrawKeysSQL, keys, revoked, expires)
 		changed, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 		return err

@@ -62,6 +62,7 @@ func readAnswer(response *http.Response) Answer {
 		_, _ = io.Copy(io.Discard, body)
 		return a
 	}
+
 	text, _ := io.ReadAll(body)
 	a.Excerpt = printable(string(text), excerptBytes)
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
@@ -85,6 +86,7 @@ func retryAfter(value string, now time.Time) time.Duration {
 
 // printable returns the printable characters of a text, up to a number of bytes. White space becomes one blank.
 func printable(text string, limit int) string {
+	// The endpoint chooses the text, and a terminal may show it.
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
@@ -94,10 +96,12 @@ func printable(text string, limit int) string {
 		}
 		return r
 	}, text)
+
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > limit {
 		text = strings.ToValidUTF8(text[:limit], "") // the last character may be cut
 	}
+
 	return strings.TrimSuffix(text, " ")
 }
 
@@ -126,6 +130,7 @@ func (e *Endpoint) failure(ctx, timed context.Context, err error) Answer {
 // explain returns the class of a transport's error, and its reason. The errors of package net name the host and the
 // address, and no more of the URL.
 func explain(err error) (class, reason string) {
+	// These causes come first, because package net wraps some of them in a net.OpError.
 	if d, is := errors.AsType[*destinationError](err); is {
 		return Refused, d.reason
 	}
@@ -135,6 +140,7 @@ func explain(err error) (class, reason string) {
 	if d, is := errors.AsType[*net.DNSError](err); is {
 		return DNS, d.Error()
 	}
+
 	o, dialing := errors.AsType[*net.OpError](err)
 	switch {
 	case dialing && o.Op == "dial" && o.Timeout():
@@ -145,6 +151,7 @@ func explain(err error) (class, reason string) {
 		errors.Is(err, syscall.EPIPE):
 		return Closed, "the endpoint closed the connection without an answer"
 	}
+
 	return Other, "the request failed: " + err.Error()
 }
 

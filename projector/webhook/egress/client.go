@@ -60,14 +60,17 @@ type Client struct {
 func New(config Config) *Client {
 	connectTimeout := cmp.Or(config.ConnectTimeout, defaultConnectTimeout)
 	g := newGuard(config.Networks, config.Ports)
+
 	return &Client{
 		guard: g,
+		// The guard checks the address of every dial, because a name can resolve to another address each time.
 		dialer: &net.Dialer{
 			Timeout: connectTimeout, KeepAlive: keepAlive, Resolver: config.Resolver, Control: g.control,
 		},
 		tls: &tls.Config{
 			MinVersion: tls.VersionTLS12, RootCAs: config.Roots, NextProtos: []string{"h2", "http/1.1"},
 		},
+
 		connectTimeout: connectTimeout,
 		timeout:        cmp.Or(config.Timeout, defaultTimeout),
 		userAgent:      "callboard-webhooks/" + config.Version,
@@ -91,13 +94,16 @@ func (c *Client) Connect(url string, concurrency int) (*Endpoint, error) {
 // transport has no Proxy, so that the environment's is ignored.
 func (c *Client) transport(connections int) *http.Transport {
 	return &http.Transport{
-		DialContext:            c.dialer.DialContext,
-		DialTLSContext:         c.dialTLS,
-		ForceAttemptHTTP2:      true,
-		DisableCompression:     true,
-		MaxConnsPerHost:        connections,
-		MaxIdleConnsPerHost:    connections,
-		IdleConnTimeout:        idleTimeout,
+		DialContext:        c.dialer.DialContext,
+		DialTLSContext:     c.dialTLS,
+		ForceAttemptHTTP2:  true,
+		DisableCompression: true,
+
+		MaxConnsPerHost:     connections,
+		MaxIdleConnsPerHost: connections,
+		IdleConnTimeout:     idleTimeout,
+
+		// An endpoint must not decide how much memory its answers take.
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		HTTP2: &http.HTTP2Config{
 			MaxReceiveBufferPerStream:     streamWindow,
@@ -123,6 +129,7 @@ func (c *Client) dialTLS(ctx context.Context, network, address string) (net.Conn
 	settings := c.tls.Clone()
 	settings.ServerName = host
 	secured := tls.Client(connection, settings)
+
 	ctx, cancel := context.WithTimeout(ctx, c.connectTimeout)
 	defer cancel()
 	if err := secured.HandshakeContext(ctx); err != nil {
@@ -149,14 +156,18 @@ type Endpoint struct {
 func (e *Endpoint) Post(ctx context.Context, header http.Header, body []byte) Answer {
 	timed, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
+
 	request, err := e.request(timed, header, body)
 	if err != nil {
 		return Answer{Class: Other, Err: err}
 	}
+
 	response, err := e.transport.RoundTrip(request) // a http.Client would follow redirects
 	if err != nil {
 		return e.failure(ctx, timed, err)
 	}
+
+	// The status is known by now, so the body gets little time.
 	defer response.Body.Close()
 	bound := time.AfterFunc(bodyTimeout, cancel)
 	defer bound.Stop()

@@ -28,6 +28,7 @@ func (c *Client) CheckURL(raw string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	port, err := parsePort(u)
 	if err != nil {
 		return "", err
@@ -44,6 +45,7 @@ func (c *Client) CheckURL(raw string) (string, error) {
 	if u.Path == "" {
 		u.Path = "/"
 	}
+
 	canonical := u.String()
 	if len(canonical) > maxURLBytes {
 		return "", errTooLong()
@@ -59,21 +61,26 @@ func parseURL(raw string) (*url.URL, error) {
 	if strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return nil, errors.New("the URL has a blank or a control character: percent-encode it")
 	}
+
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Opaque != "":
 		return nil, errors.New("the URL is not valid: write it as https://host/path")
 	case u.Scheme != "https":
 		return nil, errors.New("the URL does not begin with https://: use an address with TLS")
+
 	case u.User != nil:
 		return nil, errors.New("the URL has a user name or a password: remove it, requests are signed instead")
 	case strings.Contains(raw, "#"):
+		// url.Parse accepts an empty fragment and drops it, so the text itself is searched.
 		return nil, errors.New("the URL has a fragment: remove the # and what follows it")
+
 	case u.Hostname() == "":
 		return nil, errors.New("the URL has no host: write it as https://host/path")
 	case strings.ContainsFunc(u.RawQuery, func(r rune) bool { return r > '~' }):
 		return nil, errors.New("the URL's query has characters that are not ASCII: percent-encode them")
 	}
+
 	return u, nil
 }
 
@@ -99,16 +106,21 @@ func (c *Client) checkHost(host string, port uint16) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	address, numeric, err := parseAddress(name)
 	if err != nil {
 		return "", err
 	}
+
+	// A name's address is checked at every dial, so the port alone is checked here.
 	if !numeric {
 		return name, c.guard.checkPortOfName(port)
 	}
+
 	if err := c.guard.check(address, port); err != nil {
 		return "", err
 	}
+
 	if address.Is6() {
 		return "[" + address.String() + "]", nil
 	}
@@ -125,6 +137,7 @@ func parseAddress(host string) (address netip.Addr, numeric bool, err error) {
 	if !number && !strings.Contains(host, ":") {
 		return netip.Addr{}, false, nil
 	}
+
 	address, err = netip.ParseAddr(host)
 	if err != nil || address.Zone() != "" {
 		return netip.Addr{}, true, fmt.Errorf(

@@ -54,6 +54,7 @@ func (r *Registry) Register(ctx context.Context, c Candidate) error {
 		if err := excludeFanOuts(ctx, tx); err != nil { // and removals, so that their times and this one are in order
 			return err
 		}
+
 		s := c.settings
 		_, err := tx.Exec(
 			ctx, insertEndpointSQL, c.id, s.Name, s.URL, s.Kinds, s.Target.Kind, s.Target.ID, s.State, s.Concurrency, c.sealed)
@@ -98,6 +99,7 @@ const (
 // created deliveries of earlier events, and of a stream that was replaced before, which are deleted.
 func (r *Registry) Activate(ctx context.Context, id uuid.UUID, o Origin) error {
 	return r.inTx(ctx, func(tx pgx.Tx) error {
+		// No fan-out may create earlier deliveries between the deletion and the commit.
 		if err := excludeFanOuts(ctx, tx); err != nil {
 			return err
 		}

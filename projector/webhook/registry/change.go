@@ -51,11 +51,13 @@ func (s settings) validate() error {
 		return &InvalidError{fmt.Sprintf("the name must have from 1 to %d bytes", maxNameBytes)}
 	case s.Concurrency < minConcurrency || s.Concurrency > maxConcurrency:
 		return &InvalidError{fmt.Sprintf("the concurrency must be from %d to %d", minConcurrency, maxConcurrency)}
+
 	case len(s.Kinds) == 0:
 		return &InvalidError{"at least one kind of event is needed"}
 	case s.Target.ID == uuid.Nil:
 		return &InvalidError{"a target is needed: name a phone system, a group or an organization by its UUID"}
 	}
+
 	return nil
 }
 
@@ -119,12 +121,14 @@ func (s settings) with(c Changes) settings {
 	if c.URL != nil {
 		s.URL = *c.URL
 	}
+
 	if c.Kinds != nil {
 		s.Kinds = c.Kinds
 	}
 	if c.Concurrency != nil {
 		s.Concurrency = *c.Concurrency
 	}
+
 	return s
 }
 
@@ -138,10 +142,12 @@ func (r *Registry) Pause(ctx context.Context, id uuid.UUID) error {
 			return nil
 		case Disabled:
 			return stateError(id, Disabled, "nothing is sent to it already")
+
 		case Adding:
 			return interrupted(id)
 		case Active, Removed: // a removed one is refused before
 		}
+
 		after := before
 		after.State = Paused
 		return r.update(ctx, tx, "pause", before, after, pauseSQL, id)
@@ -185,9 +191,12 @@ func (r *Registry) Resume(ctx context.Context, id uuid.UUID, skipped *int64) err
 			return interrupted(id)
 		case Paused, Disabled, Removed: // a removed one is refused before
 		}
+
+		// Deliveries get back the time for which the endpoint was stopped.
 		if _, err := tx.Exec(ctx, dueSQL, id, before.stoppedAt); err != nil {
 			return fmt.Errorf("make deliveries due: %w", err)
 		}
+
 		after := before
 		after.State, after.Reason, after.Skipped = Active, nil, skipped
 		return r.update(ctx, tx, "resume", before, after, resumeSQL, id)
@@ -208,15 +217,18 @@ func (r *Registry) Skip(ctx context.Context, id uuid.UUID) (count int64, more bo
 		switch {
 		case err != nil:
 			return err
+
 		case before.State == Active:
 			return stateError(id, Active, "pause it first to skip what waits")
 		case before.State == Adding:
 			return interrupted(id)
 		}
+
 		tag, err := tx.Exec(ctx, skipSQL, id, skipSlice)
 		if err != nil {
 			return fmt.Errorf("skip deliveries: %w", err)
 		}
+
 		count = tag.RowsAffected()
 		return nil
 	})
@@ -238,10 +250,12 @@ func (r *Registry) Remove(ctx context.Context, id uuid.UUID) error {
 		if err := excludeFanOuts(ctx, tx); err != nil { // one that runs could create another delivery
 			return err
 		}
+
 		before, err := lock(ctx, tx, id)
 		if err != nil || before.State == Removed {
 			return err
 		}
+
 		after := before
 		after.State, after.Reason = Removed, nil
 		return r.update(ctx, tx, "remove", before, after, removeSQL, id)
@@ -277,6 +291,7 @@ func (r *Registry) Rotate(
 
 	secret := webhook.NewSecret()
 	sealed := v.Seal(id, []byte(secret.Reveal()))
+
 	err := r.change(ctx, id, func(tx pgx.Tx, _ settings) error {
 		var count int
 		err := tx.QueryRow(ctx, addSecretSQL, id, sealed, overlap).Scan(&count)
@@ -284,9 +299,11 @@ func (r *Registry) Rotate(
 		case err != nil:
 			return fmt.Errorf("rotate secret: %w", err)
 		case count > maxSecrets:
+			// The error rolls the new secret back.
 			return fmt.Errorf("rotate secret: %d secrets are valid already: wait until some expire, or use --overlap 0s",
 				maxSecrets)
 		}
+
 		return r.record(ctx, tx, "rotate", id, nil, map[string]any{"secret": sealed.ID, "overlap": overlap.String()})
 	})
 	if err != nil {

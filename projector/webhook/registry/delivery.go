@@ -208,10 +208,12 @@ func (r *Registry) Replay(ctx context.Context, p Replay, dryRun bool) (count int
 		if err != nil {
 			return err
 		}
+
 		err = tx.QueryRow(ctx, replaySQL, systems, p.Since, p.Until, p.Kinds, p.Endpoint, dryRun).Scan(&count)
 		if err != nil {
 			return fmt.Errorf("replay: %w", err)
 		}
+
 		if dryRun {
 			return nil
 		}
@@ -236,12 +238,14 @@ func (p *Replay) complete(s settings) error {
 	if p.Kinds == nil {
 		p.Kinds = s.Kinds
 	}
+
 	for _, kind := range p.Kinds {
 		if !slices.Contains(s.Kinds, kind) {
 			return &InvalidError{fmt.Sprintf(
 				"the endpoint is not registered for %s: change that first by 'webhooks set --kinds'", kind)}
 		}
 	}
+
 	if !p.Since.Before(p.Until) {
 		return &InvalidError{"the range is empty: its end must be after its beginning"}
 	}
@@ -256,11 +260,14 @@ func (p *Replay) checkKept(ctx context.Context, tx pgx.Tx) error {
 	if err := tx.QueryRow(ctx, recordedSinceSQL).Scan(&since); err != nil {
 		return fmt.Errorf("beginning of the recording of notices: %w", err)
 	}
+
+	// Notices begin with the first endpoint or with the stored history: the later of the two counts.
 	since = since.Add(time.Second - 1).Truncate(time.Second) // the error has whole seconds
 	why := "events are recorded while there is an endpoint"
 	if oldest := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -p.Days); oldest.After(since) {
 		since, why = oldest, fmt.Sprintf("events are kept for %d days", p.Days)
 	}
+
 	if p.Since.Before(since) {
 		return fmt.Errorf("%w: %s; begin at %s or later", ErrNotKept, why, since.UTC().Format(time.RFC3339))
 	}

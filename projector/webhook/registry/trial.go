@@ -69,6 +69,7 @@ func (r *Registry) TryCandidate(ctx context.Context, c Candidate) (Trial, error)
 
 // awaitTrial waits for the outcome and deletes the test, also where ctx ends.
 func (r *Registry) awaitTrial(ctx context.Context, id uuid.UUID) (_ Trial, err error) {
+	// The caller's context may have ended, but no test may stay in the table.
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
@@ -79,6 +80,7 @@ func (r *Registry) awaitTrial(ctx context.Context, id uuid.UUID) (_ Trial, err e
 	deadline := time.Now().Add(trialTimeout)
 	poll := time.NewTicker(trialInterval)
 	defer poll.Stop()
+
 	for {
 		var taken bool
 		var done *Trial
@@ -88,11 +90,13 @@ func (r *Registry) awaitTrial(ctx context.Context, id uuid.UUID) (_ Trial, err e
 			return Trial{}, fmt.Errorf("outcome of the test: %w", err)
 		case done != nil:
 			return *done, nil
+
 		case time.Now().After(deadline) && taken:
 			return Trial{}, ErrUnfinished
 		case time.Now().After(deadline):
 			return Trial{}, ErrNoSender
 		}
+
 		select {
 		case <-ctx.Done():
 			return Trial{}, ctx.Err()

@@ -46,6 +46,7 @@ func openSecrets(v *webhook.Vault, endpoint uuid.UUID, sealed []sealedSecret) (l
 		if s.ExpiresAt != nil && !now.Before(*s.ExpiresAt) {
 			continue
 		}
+
 		plain, err := v.Open(endpoint, s.Sealed)
 		if err != nil {
 			return nil, err
@@ -54,8 +55,10 @@ func openSecrets(v *webhook.Vault, endpoint uuid.UUID, sealed []sealedSecret) (l
 		if err != nil {
 			return nil, fmt.Errorf("open secret %s of endpoint %s: %w", s.ID, endpoint, err)
 		}
+
 		list = append(list, secret)
 	}
+
 	if len(list) == 0 {
 		return nil, errNoSecret
 	}
@@ -75,11 +78,14 @@ func (d *dispatcher) send(ctx, requests context.Context) error {
 			asked = append(asked, e)
 		}
 	}
+
 	if len(asked) == 0 || room <= 0 {
 		return nil
 	}
+
 	slices.SortFunc(asked, func(a, b *endpoint) int { return a.usedAt.Compare(b.usedAt) })
 	asked = asked[:min(len(asked), room)]
+
 	list, err := d.readDue(ctx, asked, room/len(asked))
 	if err != nil {
 		return err
@@ -90,6 +96,8 @@ func (d *dispatcher) send(ctx, requests context.Context) error {
 		count[next.endpoint]++
 		d.start(requests, next)
 	}
+
+	// An endpoint that filled its part may have more due deliveries.
 	for _, e := range asked {
 		e.more = count[e] == room/len(asked)
 	}
@@ -99,19 +107,24 @@ func (d *dispatcher) send(ctx, requests context.Context) error {
 // start sends a delivery in the background, unless the lease is ending or a key is missing.
 func (d *dispatcher) start(requests context.Context, next delivery) {
 	e := next.endpoint
+
+	// Secrets that cannot be opened are logged once, until they can be opened again.
 	secrets, err := openSecrets(d.config.Vault, e.id, next.secrets)
 	if err != nil && !e.noSecret {
 		d.config.Log.Error().Err(err).Stringer("endpoint", e.id).Msg("opening webhook secrets failed: deliveries wait")
 	}
 	e.noSecret = err != nil
+
 	now := time.Now()
 	if e.noSecret || !e.sends(now) {
 		return
 	}
+
 	e.connect(d.config.Client, next.url, next.concurrency)
 	e.busy[next.id], e.usedAt = struct{}{}, now
 	d.busy++
 
+	// Only the dispatcher's goroutine may use the endpoint, so the request gets copies.
 	connection, refused := e.connection, e.refused
 	go func() {
 		o := outcome{delivery: next, state: waiting, at: time.Now()}
@@ -120,6 +133,7 @@ func (d *dispatcher) start(requests context.Context, next delivery) {
 		} else {
 			o.answer = post(requests, connection, secrets, next.event)
 		}
+
 		o.ended = time.Now()
 		d.outcomes <- o
 	}()
@@ -136,6 +150,8 @@ func post(
 // readDue returns what can be sent to endpoints, up to a number for each.
 func (d *dispatcher) readDue(ctx context.Context, asked []*endpoint, most int) ([]delivery, error) {
 	ids, busy := make([]uuid.UUID, len(asked)), make([]int, len(asked))
+
+	// Deliveries in flight are due in the table, too, and must not be sent twice.
 	unfinished := []int64{}
 	for i, e := range asked {
 		ids[i], busy[i] = e.id, len(e.busy)
@@ -148,12 +164,14 @@ func (d *dispatcher) readDue(ctx context.Context, asked []*endpoint, most int) (
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (next delivery, err error) {
 		var endpoint uuid.UUID
 		var cause string
+
 		e := &next.event
 		err = row.Scan(
 			&next.id, &endpoint, &e.ID, &e.Type, &e.Data.PhoneSystemID, &e.Data.CallSid, &e.Data.RecordingSid,
 			&e.Data.CallLogID, &e.Data.VoicemailID, &e.Timestamp, &cause, &next.tries, &next.due, &next.expires,
 			&next.probe, &next.url, &next.concurrency, &next.secrets,
 		)
+
 		next.endpoint, next.fired = d.endpoints[endpoint], cause == "fired"
 		return next, err
 	})

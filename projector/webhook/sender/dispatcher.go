@@ -55,11 +55,14 @@ func newDispatcher(s *Sender) *dispatcher {
 
 // run sends until ctx ends, and returns once the requests have ended and their outcomes are recorded.
 func (d *dispatcher) run(ctx context.Context) {
+	// Requests go on when ctx ends, until their time is over.
 	requests, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	defer d.disconnect()
+
 	look := time.NewTicker(d.config.Poll)
 	defer look.Stop()
+
 	stop := ctx.Done()
 	var deadline <-chan time.Time
 
@@ -70,8 +73,10 @@ func (d *dispatcher) run(ctx context.Context) {
 			stop = nil
 			defer time.AfterFunc(d.config.Timeout, abandon).Stop()
 			deadline = time.After(d.config.Timeout + recordWithin)
+
 		case <-deadline:
 			return
+
 		case ids := <-d.due:
 			d.hint(ids)
 		case <-look.C:
@@ -79,9 +84,11 @@ func (d *dispatcher) run(ctx context.Context) {
 			d.finish(o)
 		}
 
+		// After an error, the dispatcher uses no session until the next try.
 		if time.Now().Before(d.retryAt) {
 			continue
 		}
+
 		if err := d.advance(ctx, requests); err != nil {
 			d.retryAt = time.Now().Add(d.backOff.NextBackOff())
 			d.config.Log.Error().Err(err).Dur("retry_in", time.Until(d.retryAt)).Msg("webhook session lost")
@@ -95,9 +102,12 @@ func (d *dispatcher) run(ctx context.Context) {
 func (d *dispatcher) advance(ctx, requests context.Context) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTime)
 	defer cancel()
+
+	// Outcomes are recorded first, because each one makes room for another request.
 	for range len(d.outcomes) {
 		d.finish(<-d.outcomes)
 	}
+
 	if err := d.connect(limited); err != nil {
 		return err
 	}
@@ -113,15 +123,18 @@ func (d *dispatcher) advance(ctx, requests context.Context) error {
 		d.lookedAt = time.Now()
 		d.backOff.Reset()
 	}
+
 	if ctx.Err() != nil {
 		return nil
 	}
+
 	if err := d.lease(limited, look); err != nil {
 		return fmt.Errorf("lease endpoints: %w", err)
 	}
 	if err := d.send(limited, requests); err != nil {
 		return fmt.Errorf("due deliveries: %w", err)
 	}
+
 	if look {
 		now := time.Now()
 		d.readyAt.Store(&now)
@@ -220,6 +233,8 @@ func (d *dispatcher) lease(ctx context.Context, all bool) error {
 	if !all && len(d.hinted) == 0 {
 		return nil
 	}
+
+	// The time is taken before the statement: a lease ends here before it ends in the table.
 	leased := time.Now().Add(leaseTime)
 	rows, _ := d.conn.Query(ctx, leaseSQL, d.hinted, all, max(d.share-d.sending(), 0), leaseTime)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
@@ -267,18 +282,22 @@ func (d *dispatcher) keepLeases(ctx context.Context) error {
 		case idle && e.leaving:
 			left = append(left, id)
 			e.leased, e.leaving = time.Time{}, false
+
 		case idle && now.Sub(e.usedAt) > forgetAfter && now.After(e.leased):
 			e.close()
 			delete(d.endpoints, id)
+
 		case !idle && now.After(e.leased.Add(-renewWithin)):
 			renewed = append(renewed, id)
 		}
+
 		e.more = true
 	}
 
 	if _, err := d.setLeases(ctx, left, 0); err != nil {
 		return err
 	}
+
 	ids, err := d.setLeases(ctx, renewed, leaseTime)
 	for _, id := range ids {
 		d.endpoints[id].leased = now.Add(leaseTime)

@@ -83,10 +83,12 @@ func (s *Sender) fanOutReleased(ctx context.Context) (fanOutResult, error) {
 	var released map[partition]int64
 	gated := nodes || s.config.Gate != nil
 	if gated {
+		// No database is asked while no notice waits.
 		held, err := s.heldSince(ctx)
 		if err != nil || held == nil {
 			return fanOutResult{}, err
 		}
+
 		if released, err = s.released(ctx); err != nil {
 			return fanOutResult{}, err
 		}
@@ -98,7 +100,9 @@ func (s *Sender) fanOutReleased(ctx context.Context) (fanOutResult, error) {
 		if err != nil || len(cursors) == 0 {
 			return err
 		}
+
 		result, err = createDeliveries(ctx, tx, cursors)
+		// A step that took all cursors it may take has perhaps left others.
 		result.More = result.More || len(cursors) == maxCursors
 		return err
 	})
@@ -153,14 +157,18 @@ func lockCursors(ctx context.Context, tx pgx.Tx, released map[partition]int64, g
 	if _, err := tx.Exec(ctx, beginSQL, registry.FanOutLockClass, registry.FanOutLock); err != nil {
 		return nil, err
 	}
+
+	// Both statements take one round trip.
 	batch := &pgx.Batch{}
 	batch.Queue(addCursorsSQL)
+
 	var streams []uuid.UUID
 	var numbers []int16
 	var sequences []int64
 	for p, sequence := range released {
 		streams, numbers, sequences = append(streams, p.stream), append(numbers, p.number), append(sequences, sequence)
 	}
+
 	batch.Queue(cursorsSQL, gated, streams, numbers, sequences, maxCursors).Query(func(rows pgx.Rows) error {
 		cursors, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (c span, err error) {
 			err = row.Scan(&c.stream, &c.number, &c.after, &c.upTo)
@@ -168,6 +176,7 @@ func lockCursors(ctx context.Context, tx pgx.Tx, released map[partition]int64, g
 		})
 		return err
 	})
+
 	return cursors, tx.SendBatch(ctx, batch).Close()
 }
 
@@ -176,10 +185,12 @@ func createDeliveries(ctx context.Context, tx pgx.Tx, cursors []span) (r fanOutR
 	if err != nil {
 		return r, err
 	}
+
 	systems, organizations, err := readPhoneSystems(ctx, tx, spans)
 	if err != nil {
 		return r, err
 	}
+
 	arguments := append(spanColumns(spans), systems, organizations)
 	err = tx.QueryRow(ctx, fanOutSQL, arguments...).Scan(&r.Notices, &r.Deliveries, &r.Skipped, &r.Endpoints)
 	r.More = more
@@ -220,6 +231,7 @@ func readPhoneSystems(
 		if len(s.systems) == 0 {
 			continue
 		}
+
 		batch.Queue(phoneSystemsSQL, s.number, s.systems).Query(func(rows pgx.Rows) error {
 			var id uuid.UUID
 			var organization *uuid.UUID
@@ -230,6 +242,7 @@ func readPhoneSystems(
 			return err
 		})
 	}
+
 	return ids, organizations, tx.SendBatch(ctx, batch).Close()
 }
 
@@ -274,7 +287,9 @@ func readPositions(ctx context.Context, db querier) (map[partition]int64, error)
 	if err := db.QueryRow(ctx, partitionsSQL).Scan(&partitions); err != nil {
 		return all, err
 	}
+
 	for number := range partitions {
+		// A partition whose node does not answer stays missing.
 		if err := addPositions(ctx, db, all, positionSQL, number); err != nil && !errors.As(err, &refused) {
 			return all, err
 		}
@@ -302,11 +317,14 @@ func minimum(a, b map[partition]int64) map[partition]int64 {
 	case b == nil:
 		return a
 	}
+
+	// A partition that either map lacks stays missing, so that none of its notices is released.
 	both := make(map[partition]int64)
 	for p, sequence := range a {
 		if other, ok := b[p]; ok {
 			both[p] = min(sequence, other)
 		}
 	}
+
 	return both
 }

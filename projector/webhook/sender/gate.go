@@ -68,6 +68,8 @@ func (g *Gate) released(ctx context.Context) map[partition]int64 {
 	if g.resolve(ctx); g.servers == nil {
 		return map[partition]int64{}
 	}
+
+	// A server that is not waited for is asked in the background: its answer can end the outage.
 	var waited sync.WaitGroup
 	for _, s := range g.servers {
 		question := func() { g.ask(ctx, s) }
@@ -94,6 +96,8 @@ func (g *Gate) ask(ctx context.Context, s *server) {
 		return
 	}
 	defer s.busy.Unlock()
+
+	// A question in the background goes on when the step that asks it has ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), queryTimeout)
 	defer cancel()
 	positions, err := s.positions(ctx)
@@ -104,6 +108,7 @@ func (g *Gate) ask(ctx context.Context, s *server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = positions
+
 	if err == nil {
 		s.outage = outage{}
 	} else {
@@ -136,16 +141,20 @@ func (s *server) close() {
 func (s *server) positions(ctx context.Context) (positions map[partition]int64, err error) {
 	for range 2 {
 		if s.conn == nil {
+			// The gate may set another configuration at any time.
 			s.mu.Lock()
 			config := s.config
 			s.mu.Unlock()
+
 			if s.conn, err = pgx.ConnectConfig(ctx, config); err != nil {
 				return nil, err
 			}
 		}
+
 		if positions, err = readPositions(ctx, s.conn); err == nil {
 			return positions, nil
 		}
+
 		s.close()
 	}
 	return nil, err
@@ -194,6 +203,7 @@ func (g *Gate) resolve(ctx context.Context) {
 		return
 	}
 	g.next = time.Now().Add(resolveInterval)
+
 	databases, err := g.config.Databases()
 	if err != nil {
 		g.config.Log.Error().Err(err).Msg("reading the readers' databases failed")
@@ -207,6 +217,7 @@ func (g *Gate) resolve(ctx context.Context) {
 			list = append(list, g.serversOf(ctx, h)...)
 		}
 	}
+
 	for _, old := range g.servers {
 		if !slices.Contains(list, old) {
 			g.asking.Go(func() { // once its last question has ended
@@ -215,6 +226,7 @@ func (g *Gate) resolve(ctx context.Context) {
 			})
 		}
 	}
+
 	g.servers = list
 }
 
@@ -228,6 +240,7 @@ func hosts(config *pgx.ConnConfig) (list []*pgx.ConnConfig) {
 			list[i].Fallbacks = append(list[i].Fallbacks, w)
 			continue
 		}
+
 		c := config.Copy()
 		c.Host, c.Port, c.TLSConfig, c.Fallbacks, c.ValidateConnect = w.Host, w.Port, w.TLSConfig, nil, nil
 		list = append(list, c)
@@ -239,30 +252,38 @@ func hosts(config *pgx.ConnConfig) (list []*pgx.ConnConfig) {
 // connections can have several databases, and lead users to different servers.
 func (g *Gate) serversOf(ctx context.Context, host *pgx.ConnConfig) (list []*server) {
 	prefix := fmt.Sprintf("%s %q %q ", net.JoinHostPort(host.Host, strconv.Itoa(int(host.Port))), host.Database, host.User)
+
 	addresses, err := lookUp(ctx, host.Host)
 	if err != nil {
 		g.config.Log.Warn().Err(err).Str("host", host.Host).Msg("looking up a reader's database failed")
+
+		// A failed look-up says nothing new, so the known servers stay.
 		other := func(s *server) bool { return !strings.HasPrefix(s.name, prefix) }
 		if known := slices.DeleteFunc(slices.Clone(g.servers), other); len(known) > 0 {
 			return known
 		}
+
 		addresses = []string{host.Host} // the query fails, and holds notices
 	}
 
 	for _, address := range addresses {
+		// The connection goes to this address alone.
 		config := host.Copy()
 		if !strings.HasPrefix(host.Host, "/") {
 			config.LookupFunc = func(context.Context, string) ([]string, error) { return []string{address}, nil }
 		}
+
 		s := &server{name: prefix + address}
 		if i := slices.IndexFunc(g.servers, func(known *server) bool { return known.name == s.name }); i >= 0 {
 			s = g.servers[i]
 		}
+
 		s.mu.Lock()
 		s.config = config // the password may be another
 		s.mu.Unlock()
 		list = append(list, s)
 	}
+
 	return list
 }
 

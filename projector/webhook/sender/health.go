@@ -59,15 +59,20 @@ func (h *health) fail(delivery int64, probe bool, at time.Time, retryAfter time.
 	failedAt, next := &at, h.probeAt
 	switch {
 	case next == nil && h.failures >= failuresToOpen && len(h.failed) == deliveriesToOpen:
+		// The breaker opens.
 		next = new(at.Add(firstProbe))
+
 	case next != nil && probe:
 		next = new(at.Add(min(max(2*next.Sub(*h.failedAt), firstProbe), longestProbe)))
+
 	case next != nil:
 		failedAt = h.failedAt // the request began before the breaker opened, and changes no interval
 	}
+
 	if earliest := at.Add(min(retryAfter, maxRetryAfter)); next != nil && next.Before(earliest) {
 		next = &earliest
 	}
+
 	h.probeAt, h.failedAt = next, failedAt
 }
 
@@ -94,13 +99,17 @@ func (s Schedule) next(
 	if !at.Before(last) {
 		return time.Time{}, true
 	}
+
 	interval := s.Retries[min(max(attempts, 1), len(s.Retries))-1]
 	due = at.Add(interval + time.Duration(jitterShare*jitter*float64(interval)))
 	if due.After(last) {
 		due = last
 	}
+
+	// The endpoint's Retry-After counts even where it is later than the last attempt.
 	if earliest := at.Add(min(retryAfter, maxRetryAfter)); due.Before(earliest) {
 		due = earliest
 	}
+
 	return due, false
 }

@@ -46,19 +46,24 @@ func (d *dispatcher) finish(o outcome) {
 		d.release(o)
 		return
 	}
+
 	d.metrics.attempts.WithLabelValues(o.answer.Class).Inc()
 	if o.answer.Delivered() {
 		o.state = delivered
+		// Only the first attempt of a new event says how long the way takes.
 		if o.tries == 0 && o.fired {
 			d.metrics.latency.Observe(o.ended.Sub(o.event.Timestamp).Seconds())
 		}
+
 		d.ended = append(d.ended, o)
 		return
 	}
 
+	// The first attempt fixes the time of the last attempt.
 	if o.expires == nil {
 		o.expires = new(o.due.Add(d.config.Schedule.GiveUp))
 	}
+
 	next, expired := d.config.Schedule.next(o.tries+1, o.ended, *o.expires, o.answer.RetryAfter, 2*rand.Float64()-1)
 	switch {
 	case !expired:
@@ -68,6 +73,7 @@ func (d *dispatcher) finish(o outcome) {
 	default:
 		o.state = dead
 	}
+
 	d.ended = append(d.ended, o)
 }
 
@@ -108,21 +114,26 @@ func (d *dispatcher) record(ctx context.Context) error {
 	if len(batch) == 0 {
 		return nil
 	}
+
 	var recorded, locked []outcome
 	var endpoints map[*endpoint]*health
 	err := pgx.BeginTxFunc(ctx, d.conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) (err error) {
 		if endpoints, err = d.lockEndpoints(ctx, tx, batch); err != nil {
 			return err
 		}
+
 		var gone, failed []uuid.UUID
 		for _, o := range batch {
 			h := endpoints[o.endpoint]
 			switch {
 			case h == nil:
+				// Another transaction has locked the endpoint.
 				locked = append(locked, o)
 				continue
+
 			case o.answer.Delivered():
 				h.succeed(o.ended)
+
 			case o.answer.Gone():
 				gone = append(gone, o.endpoint.id)
 				fallthrough
@@ -130,12 +141,14 @@ func (d *dispatcher) record(ctx context.Context) error {
 				failed = append(failed, o.endpoint.id)
 				h.fail(o.id, o.probe, o.ended, o.answer.RetryAfter)
 			}
+
 			recorded = append(recorded, o)
 		}
 
 		if len(recorded) == 0 {
 			return nil
 		}
+
 		if err := write(ctx, tx, recorded, endpoints); err != nil || len(failed) == 0 {
 			return err
 		}
@@ -145,10 +158,12 @@ func (d *dispatcher) record(ctx context.Context) error {
 		return err
 	}
 
+	// The dispatcher's state changes after the commit only, so that a failed transaction is repeated.
 	d.ended = append(d.ended[len(batch):], locked...)
 	for e, h := range endpoints {
 		e.health = *h
 	}
+
 	for _, o := range recorded {
 		if o.state != waiting {
 			d.metrics.deliveries.WithLabelValues(o.state).Inc()
@@ -168,10 +183,13 @@ func (d *dispatcher) lockEndpoints(ctx context.Context, tx pgx.Tx, batch []outco
 	locked := make(map[*endpoint]*health)
 	var id uuid.UUID
 	var h health
+
 	rows, _ := tx.Query(ctx, healthSQL, ids)
+
 	columns := []any{&id, &h.concurrency, &h.failures, &h.failingSince, &h.failedAt, &h.succeededAt, &h.probeAt, &h.slots}
 	_, err := pgx.ForEachRow(rows, columns, func() error {
 		e := d.endpoints[id]
+		// No column has the failed deliveries.
 		h.failed = e.health.failed
 		locked[e] = new(h)
 		return nil
@@ -186,6 +204,7 @@ func write(ctx context.Context, tx pgx.Tx, outcomes []outcome, endpoints map[*en
 		waited = int(tag.RowsAffected())
 		return nil
 	})
+
 	for e, h := range endpoints {
 		statements.Queue(setHealthSQL, e.id, h.failures, h.failingSince, h.failedAt, h.succeededAt, h.probeAt, h.slots)
 	}
@@ -230,17 +249,20 @@ func (s *Sender) judge(ctx context.Context, db querier, gone, failed []uuid.UUID
 // attempt returns a request as its delivery stores it.
 func attempt(a egress.Answer, at, ended time.Time) registry.Attempt {
 	stored := registry.Attempt{At: at.UTC().Truncate(time.Microsecond), MS: int(ended.Sub(at).Milliseconds())}
+
 	switch {
 	case a.Err != nil:
 		stored.Error = new(a.Err.Error())
 	case !a.Delivered():
 		stored.Error = new(fmt.Sprintf("status %d", a.Status))
 	}
+
 	if a.Status != 0 {
 		stored.Status = &a.Status
 	}
 	if a.Excerpt != "" {
 		stored.Answer = &a.Excerpt
 	}
+
 	return stored
 }

@@ -92,6 +92,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	var actors sync.WaitGroup
 	defer s.trials.Wait()
 	defer actors.Wait()
+
 	for _, a := range []actor{
 		{"fan-out", s.config.Poll, s.wake, s.fanOut},
 		{"taking a webhook test", s.config.Poll, nil, s.try},
@@ -126,11 +127,13 @@ func (s *Sender) repeat(ctx context.Context, a actor) {
 
 		wait, wakes := a.interval, a.wake
 		if err != nil && ctx.Err() == nil {
+			// After a failure, a wake-up does not shorten the wait.
 			wait, wakes = backOff.NextBackOff(), nil
 			s.config.Log.Error().Err(err).Dur("retry_in", wait).Msg(a.what + " failed")
 		} else {
 			backOff.Reset()
 		}
+
 		if more {
 			continue
 		}
@@ -161,6 +164,7 @@ func (s *Sender) subscribe(ctx context.Context) error {
 			default: // a wake-up is waiting already
 			}
 		},
+
 		webhook.DueSubject: func(m *nats.Msg) {
 			var endpoints []uuid.UUID
 			if json.Unmarshal(m.Data, &endpoints) == nil {
@@ -172,6 +176,7 @@ func (s *Sender) subscribe(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("subscribe to %s: %w", subject, err)
 		}
+
 		context.AfterFunc(ctx, func() { _ = subscription.Unsubscribe() }) // fails without a connection
 	}
 	return nil

@@ -47,6 +47,8 @@ func (s *Sender) try(ctx context.Context) (more bool, err error) {
 func (s *Sender) runTrial(ctx context.Context, t trial) {
 	began := time.Now()
 	answer := egress.Answer{}
+
+	// An error is an outcome, too: the operator waits for it.
 	secrets, err := openSecrets(s.config.Vault, t.endpoint, t.secrets)
 	if err != nil {
 		answer.Err = fmt.Errorf("sender: %w", err)
@@ -70,10 +72,13 @@ func trialEvent(kind webhook.Kind, at time.Time) webhook.Event {
 	if kind == webhook.Test {
 		return e
 	}
+
 	hex := strings.ReplaceAll(uuid.NewString(), "-", "")
 	e.Data.PhoneSystemID, e.Data.CallSid = uuid.New(), "CA"+hex
+
 	switch kind {
 	case webhook.Test, webhook.CallEnded: // nothing more
+
 	case webhook.RecordingAvailable:
 		e.Data.RecordingSid = "RE" + hex
 	case webhook.TranscriptionCompleted, webhook.AnalysisCompleted:
@@ -81,5 +86,6 @@ func trialEvent(kind webhook.Kind, at time.Time) webhook.Event {
 	case webhook.VoicemailCreated:
 		e.Data.VoicemailID = uuid.New()
 	}
+
 	return e
 }

@@ -35,6 +35,8 @@ const (
 // skipped, and finished ones and notices are dropped.
 func (s *Sender) maintainDays(ctx context.Context) (more bool, err error) {
 	now := time.Now().UTC()
+
+	// Days are opened ahead of time, so that rows find a table even after some failures.
 	for days := range 3 {
 		if err := s.openDay(ctx, now.AddDate(0, 0, days)); err != nil {
 			return false, err
@@ -42,6 +44,7 @@ func (s *Sender) maintainDays(ctx context.Context) (more bool, err error) {
 	}
 
 	first := now.AddDate(0, 0, -s.config.Days).Truncate(24 * time.Hour)
+
 	var expired int
 	if err := s.config.Database.QueryRow(ctx, expireSQL, first, expireSlice).Scan(&expired); err != nil {
 		return false, fmt.Errorf("skip deliveries that waited too long: %w", err)
@@ -103,25 +106,32 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return factory.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
 	}
+
 	gauge := func(name, help string) prometheus.Gauge {
 		return factory.NewGauge(prometheus.GaugeOpts{Name: prefix + name, Help: help})
 	}
 	gauges := func(name, help string, label string) *prometheus.GaugeVec {
 		return factory.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, []string{label})
 	}
+
 	m := &metrics{
 		deliveries: counter("deliveries_total", "Deliveries that ended, by result.", "result"),
 		attempts:   counter("attempts_total", "Requests, by the class of their answer.", "class"),
 		skipped:    counter("skipped_total", "Notices and deliveries that are not sent, by reason.", "reason"),
+
 		latency: factory.NewHistogram(prometheus.HistogramOpts{
 			Name: prefix + "latency_seconds", Help: "Time from the message in the stream to the 2xx of a first attempt.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 16),
 		}),
+
 		breakers: gauges("sender_endpoints", "Endpoints that this sender has sent to within two minutes, by breaker.",
 			"state"),
-		leases:  gauge("leases", "Endpoints that this sender has leased."),
+		leases: gauge("leases", "Endpoints that this sender has leased."),
+
+		// The tables have these numbers, so that all senders export the same.
 		waiting: gauge("waiting", "Deliveries that wait, of all endpoints."),
 		dead:    gauge("dead", "Deliveries that were given up, of all endpoints, as long as their history is stored."),
+
 		oldestDue: gauge("oldest_due_seconds",
 			"For how long the oldest due delivery waits, of active endpoints that do not fail."),
 		held:      gauge("held_seconds", "For how long the oldest notice waits for the databases of readers."),
@@ -143,6 +153,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 func (m *metrics) setEndpoints(endpoints map[uuid.UUID]*endpoint) {
 	leases, now := 0, time.Now()
 	count := map[string]int{"closed": 0, "open": 0, "no_secret": 0}
+
 	for _, e := range endpoints {
 		switch {
 		case e.noSecret:
@@ -152,6 +163,7 @@ func (m *metrics) setEndpoints(endpoints map[uuid.UUID]*endpoint) {
 		default:
 			count["open"]++
 		}
+
 		if now.Before(e.leased) {
 			leases++
 		}
@@ -173,6 +185,7 @@ func (s *Sender) measure(ctx context.Context) (more bool, err error) {
 	if err := s.config.Database.QueryRow(ctx, gaugesSQL).Scan(&waiting, &gaveUp, &oldest, &adding, &active, &paused, &stopped); err != nil {
 		return false, err
 	}
+
 	s.metrics.waiting.Set(float64(waiting))
 	s.metrics.dead.Set(float64(gaveUp))
 	s.metrics.oldestDue.Set(oldest)
@@ -184,6 +197,7 @@ func (s *Sender) measure(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+
 	held := 0.0
 	if since != nil {
 		held = time.Since(*since).Seconds()
