@@ -102,7 +102,7 @@ func (c ClockAhead) problems() []string {
 	case is:
 		problem = fmt.Sprintf("the stream's clock is %s ahead of this host's", seconds(c.Seconds))
 		if c.Messages > 0 {
-			problem += fmt.Sprintf(": %d messages stamped at this host's time", c.Messages)
+			problem += fmt.Sprintf(": %d messages stamped at a projector's time", c.Messages)
 		}
 
 	case c.Messages > 0:

@@ -25,7 +25,7 @@ func TestRead_ClockCaps(t *testing.T) {
 		t.Errorf("problems = %q, want %q", list, was)
 	}
 	report.ClockAhead.Seconds = 86400
-	const is = "the stream's clock is 24h0m0s ahead of this host's: 41 messages stamped at this host's time"
+	const is = "the stream's clock is 24h0m0s ahead of this host's: 41 messages stamped at a projector's time"
 	if list := report.Problems(); len(list) != 1 || list[0] != is {
 		t.Errorf("problems = %q, want %q", list, is)
 	}
