@@ -37,6 +37,8 @@ func (a *Authorizer) readOnNodes(
 	if err != nil {
 		return candidate{}, err
 	}
+
+	// The other statements run on the nodes, which do not have the key.
 	grant := schema.UUID(c.GrantID)
 
 	// The list of phone systems is covered by no partition.
@@ -45,6 +47,8 @@ func (a *Authorizer) readOnNodes(
 	} else {
 		err = a.outages.read(ctx, in, func(ctx context.Context) (err error) {
 			system := schema.UUID(t.System)
+
+			// The statement names one partition, so no other node takes part in it.
 			c.coverageColumns, err = queryRow[coverageColumns](ctx, conn, coverageSQL, in, system, c.GrantKind, grant,
 				c.OwnExtensionID)
 			return err

@@ -52,6 +52,7 @@ func Files(baseURL, prefix string, approvals Approvals) (map[string]File, error)
 	if err != nil {
 		return nil, err
 	}
+
 	index, err := render("index.html", map[string]any{
 		"Description": prefix + "/openapi.json", "Guide": prefix + guidePath, "Assets": names,
 	})
@@ -112,6 +113,7 @@ func addAssets(files map[string]File, folder string) (map[string]string, error) 
 			}
 		}
 
+		// The path changes with the content, and nine bytes of the digest tell all contents apart.
 		digest := sha256.Sum256(stored)
 		stem, extension, _ := strings.Cut(name, ".")
 		assetPath := folder + stem + "-" + base64.RawURLEncoding.EncodeToString(digest[:9]) + "." + extension
