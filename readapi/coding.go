@@ -38,7 +38,7 @@ func (c *compressor) compress(r *http.Request, out *reply) error {
 		return nil
 	}
 
-	// The response names the header even if the client accepts no coding, for the sake of caches.
+	// The body depends on the header even if no coding is chosen, and Vary must say so.
 	out.negotiated = true
 
 	var err error

@@ -144,7 +144,7 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 		metrics: newMetrics(c.Metrics, projection),
 	}
 
-	// Every request passes these checks and limits.
+	// Every request passes the authorizer, the memory and the compressor.
 	if s.authorizer, err = access.NewAuthorizer(c.Primary, c.Peppers, c.now); err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 		return nil, err
 	}
 
-	// The approval record decides which operations are served.
+	// The operations need the store of audio and the reports.
 	store, err := audio.Open(c.Audio, audioPath(base.String()), c.Secret)
 	if err != nil {
 		return nil, err
@@ -164,6 +164,8 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	// The approval record decides which operations are served.
 	served, err := approved(operations(query.New(c.Primary), projection, store, reports), approvals)
 	if err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ func (r *reports) dimensions(ctx context.Context, q *request, out *reply) error 
 		return err
 	}
 
-	// The time of the snapshot always differs, so the ETag leaves it out.
+	// Each snapshot has another time, so the ETag leaves the time out.
 	out.etagSkip = w.start
 	out.body, out.leftOut = w.end(), w.leftOut
 	out.completeThrough = completeThrough
@@ -135,7 +135,6 @@ func dimensionEntry(d query.Dimension) (array string, entry any) {
 	if d.Name != nil {
 		name = *d.Name
 	}
-
 	code := codeDimension{d.Key, query.Label(d.Key, name), d.Source, d.Status, d.Score, updatedAt}
 
 	switch d.Family {

@@ -62,7 +62,7 @@ func problemOf(err error) *problem {
 	case errors.Is(err, access.ErrThrottled):
 		return &problem{code: serviceUnavailable, retryAfter: throttledRetryAfter, cause: err}
 
-	// ErrNoSystem is an ErrNotFound, too, so this case is the first of both.
+	// ErrNoSystem is an ErrNotFound, too, so its case comes first.
 	case errors.Is(err, query.ErrNoSystem):
 		return &problem{code: serviceUnavailable, retryAfter: unavailableRetryAfter,
 			cause: fmt.Errorf("covered on the primary: %w", err)}
@@ -101,7 +101,7 @@ func unavailable(err error) bool {
 		return temporary(refused.Code) || schema.IsNodeFailure(refused)
 	}
 
-	// No server has answered: the connection was lost, or the time has ended.
+	// No server has refused the statement: the connection was lost, the time has ended, or partitions change.
 	var network net.Error
 	return errors.As(err, &network) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, access.ErrNodeDown) ||

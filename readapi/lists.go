@@ -80,6 +80,7 @@ func (q *request) list(
 	if err := q.prepare(ctx, out); err != nil {
 		return query.Page{}, err
 	}
+
 	rows := q.rows(row, append(out.body, `{"data":[`...))
 	found, err := list.Page(ctx, f, rows)
 	out.body, out.leftOut = g.append(append(rows.Body, ']'), found.Total), rows.LeftOut
@@ -103,11 +104,13 @@ func detail(one *query.Detail, row *encode.Layout) handler {
 		if err := q.prepare(ctx, out); err != nil {
 			return err
 		}
+
 		rows := q.rows(row, out.body)
 		found, err := one.Find(ctx, query.Key{System: q.system, ID: q.id, Narrowing: q.narrowing}, rows)
 		if err != nil {
 			return err
 		}
+
 		out.body, out.leftOut, out.completeThrough = rows.Body, rows.LeftOut, found
 		out.hasETag = true
 		return nil

@@ -30,6 +30,7 @@ func (s *service) publicRoute(r *http.Request) (publicRoute, bool) {
 
 func (s *service) servePublic(w http.ResponseWriter, r *http.Request, x *exchange, out *reply, e publicRoute) {
 	x.operation = e.name
+
 	header := w.Header()
 	header.Set(requestIDHeader, x.requestID)
 	header.Set("X-Content-Type-Options", "nosniff")
@@ -90,6 +91,8 @@ func addDescription(
 	if err != nil {
 		return err
 	}
+
+	// The files never change, so their ETags are computed once.
 	tags := make(map[string]string, len(files))
 	for path, file := range files {
 		tags[path] = entityTag(file.Body)
@@ -126,6 +129,8 @@ func writeFile(w http.ResponseWriter, r *http.Request, file docs.File, tag strin
 	header.Set("ETag", tag)
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Vary", "Accept-Encoding")
+
+	// A response without a body has no coding.
 	if matches(r.Header["If-None-Match"], tag) {
 		header.Del("Content-Encoding")
 		w.WriteHeader(http.StatusNotModified)

@@ -213,7 +213,8 @@ func (a *Authorizer) readKey(ctx context.Context, t AuthorizeParams) (candidate,
 			return candidate{}, nil
 		case err != nil:
 			return candidate{}, fmt.Errorf("authorize: %w", err)
-		// Without a phone system, only the age of a group is read from a partition.
+
+		// Without a phone system, only the age of a group depends on the number of partitions.
 		case c.Partitions == partitions || t.System == uuid.Nil && c.GrantKind != GrantGroup:
 			return c, nil
 		}

@@ -74,7 +74,7 @@ func wellFormed(text string) bool {
 		return false
 	}
 
-	// The checksum tells a mistyped key without a statement.
+	// A wrong checksum tells a mistyped key without a statement.
 	body, sum := text[:keyLength-checksumLength], text[keyLength-checksumLength:]
 	return checksum(body) == sum
 }

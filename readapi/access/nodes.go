@@ -38,7 +38,7 @@ func (a *Authorizer) readOnNodes(
 		return candidate{}, err
 	}
 
-	// The other statements run on the nodes, which do not have the key.
+	// The nodes do not have the key, so the next statements are given the key's grant.
 	grant := schema.UUID(c.GrantID)
 
 	// The list of phone systems is covered by no partition.
@@ -70,5 +70,6 @@ func (a *Authorizer) readOnNodes(
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return candidate{}, err
 	}
+
 	return c, nil
 }

@@ -78,6 +78,8 @@ func (f *Folder) open(key string) (*audioFile, error) {
 	if err != nil {
 		return nil, ErrNotFound
 	}
+
+	// The root refuses symbolic links that lead out of the folder.
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
 		return nil, err
@@ -92,6 +94,7 @@ func (f *Folder) open(key string) (*audioFile, error) {
 	if !info.Mode().IsRegular() {
 		return nil, ErrNotFound
 	}
+
 	file, err := root.Open(path)
 	if err != nil {
 		return nil, notFoundOr(err)
@@ -135,6 +138,7 @@ func (f *Folder) Serve(w http.ResponseWriter, r *http.Request, token string) err
 	if err != nil {
 		return err
 	}
+
 	file, err := f.open(object.Key)
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ type member[T any] struct {
 // UnmarshalJSON implements [json.Unmarshaler].
 func (o *ordered[T]) UnmarshalJSON(data []byte) error {
 	decoder := strictDecoder(data)
+
 	// The first token is the opening brace.
 	if _, err := decoder.Token(); err != nil {
 		return err
@@ -54,7 +55,7 @@ func (o ordered[T]) MarshalJSON() ([]byte, error) {
 			b = append(append(b, text...), ':')
 		}
 
-		// Each part is followed by a colon, but a value needs none.
+		// Both parts have a colon after them, but a value needs none.
 		b = b[:len(b)-1]
 	}
 	return append(b, '}'), nil

@@ -113,7 +113,6 @@ func addAssets(files map[string]File, folder string) (map[string]string, error) 
 			}
 		}
 
-		// The path changes with the content, and nine bytes of the digest tell all contents apart.
 		digest := sha256.Sum256(stored)
 		stem, extension, _ := strings.Cut(name, ".")
 		assetPath := folder + stem + "-" + base64.RawURLEncoding.EncodeToString(digest[:9]) + "." + extension

@@ -21,8 +21,9 @@ func String(b []byte, s string) []byte { return appendText(b, []byte(s)) }
 func appendText(b, s []byte) []byte {
 	b = append(b, '"')
 
-	// Bytes that stay as they are wait from start on, and are appended together.
+	// The bytes from start on are not appended yet. Bytes that need no escape are appended together.
 	start := 0
+
 	for i := plain(s, 0); i < len(s); i = plain(s, i) {
 		switch c := s[i]; {
 		case c >= utf8.RuneSelf:

@@ -53,7 +53,6 @@ func (t *Layout) check(columns []pgconn.FieldDescription) error {
 		c, oid := &columns[i], t.types[i]
 		binary := c.Format == pgtype.BinaryFormatCode || oid == pgtype.TextOID || oid == pgtype.JSONOID
 		same := c.DataTypeOID == oid || c.DataTypeOID == pgtype.VarcharOID && oid == pgtype.TextOID
-
 		if !same || !binary {
 			return fmt.Errorf("column %s is of type %d in format %d, want type %d in the binary format", c.Name, c.DataTypeOID,
 				c.Format, oid)

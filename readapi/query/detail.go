@@ -37,6 +37,8 @@ func (d *Detail) Find(ctx context.Context, k Key, out *encode.RowWriter) (comple
 		if !rows.Next() {
 			return noRow(rows)
 		}
+
+		// The phone system exists, but it has no row that the key may read.
 		if rows.RawValues()[1] == nil {
 			return ErrNotFound
 		}

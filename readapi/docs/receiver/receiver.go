@@ -94,13 +94,13 @@ func (r receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 
-	// The signature covers the bytes as received.
+	// The signature covers the body as received.
 	if err := verify(r.secrets, q.Header, body, time.Now()); err != nil {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return
 	}
 
-	// Only an event on the disk is answered with success: the sender does not send it again.
+	// Only an event on the disk is answered with success: the sender does not send the event again.
 	if err := r.store(q.Header.Get("webhook-id"), body); err != nil {
 		log.Print(err)
 		http.Error(w, "not stored", http.StatusInternalServerError) // it is sent again
