@@ -63,6 +63,7 @@ func openCursor(s *access.Sealer, text string, window windowDigest) (cursor, fie
 	if !bytes.Equal(message[cursorHead:], window[:]) {
 		return cursor{}, cursorMismatch
 	}
+
 	return cursor{
 		early: message[1]&cursorEarly != 0,
 		after: query.ReportKey{

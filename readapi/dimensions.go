@@ -74,6 +74,8 @@ func (w *dimensionWriter) next() {
 // add appends a dimension to its array, or counts its bytes if it has no room.
 func (w *dimensionWriter) add(d query.Dimension) {
 	array, entry := dimensionEntry(d)
+
+	// A family without dimensions has an empty array.
 	for w.arrays[0] != array {
 		w.next()
 	}

@@ -61,6 +61,7 @@ func (m *FreshnessMonitor) Run(ctx context.Context) error {
 	tick := time.NewTicker(m.interval)
 	defer tick.Stop()
 
+	// An outage is logged once, when it begins.
 	for failing := false; ; {
 		err := m.sample(ctx)
 		if ctx.Err() != nil {

@@ -53,6 +53,7 @@ func datedList(list *query.List, row *encode.Layout, filters ...filter) handler 
 		if err != nil {
 			return err
 		}
+
 		if page.number < page.count(found.Total) {
 			out.next = q.next(page, parameter{name: "dateTo", value: string(encode.Time(nil, found.Newest))})
 		}
@@ -65,6 +66,7 @@ func (q *request) filter(g page, w query.Window, filters []filter) query.Filter 
 	f := query.Filter{
 		System: q.system, Window: w, Narrowing: q.narrowing, Offset: g.offset(), Limit: g.size,
 	}
+
 	for _, parameter := range filters {
 		if value := parameter.read(q.parameters, parameter.name); value != "" {
 			f.Exact = append(f.Exact, query.Exact{Column: parameter.column, Value: value})

@@ -107,6 +107,7 @@ func (p *parameters) value(name string) (string, bool) {
 	g := &p.given[i]
 	g.known = true
 
+	// A parameter has at most one problem.
 	switch {
 	case g.times > 1:
 		p.reject(name, repeated, "The parameter is given more than once; give it once.")

@@ -35,6 +35,7 @@ func (s *service) servePublic(w http.ResponseWriter, r *http.Request, x *exchang
 	header.Set(requestIDHeader, x.requestID)
 	header.Set("X-Content-Type-Options", "nosniff")
 
+	// Even a panic is answered with a problem document, if nothing is written yet.
 	served := &statusWriter{ResponseWriter: w}
 	err := func() (err error) {
 		defer recovered(&err)

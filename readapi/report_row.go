@@ -92,6 +92,7 @@ func representative(name string) encode.Member {
 		b = source.Append(b, r, columns[3:])
 		return append(b, '}')
 	}
+
 	return encode.Member{Name: name, Types: []uint32{pgtype.TextOID, pgtype.UUIDOID, pgtype.Float8OID, pgtype.TextOID},
 		Write: write}
 }

@@ -183,9 +183,12 @@ func (a *Authorizer) find(ctx context.Context, t AuthorizeParams) (candidate, er
 	if dead, found := a.dead.find(short, a.now()); found {
 		return dead, nil
 	}
+
+	// Anybody can make unknown keys, so the lookups of unknown keys are limited.
 	if a.unknown.throttled(short, t.Client, a.now()) {
 		return candidate{}, ErrThrottled
 	}
+
 	found, err := a.readKey(ctx, t)
 	if err == nil && found.Hash == nil {
 		a.unknown.noteUnknown(t.Client, a.now())

@@ -76,6 +76,8 @@ func (b *bucket) Sign(ctx context.Context, o Object) (Link, error) {
 		return Link{}, fmt.Errorf("sign a link to audio: %w", ctx.Err())
 	case err != nil:
 		return Link{}, fmt.Errorf("sign a link to audio: %w: %w", ErrNoCredentials, err)
+
+	// The chain returns anonymous credentials where no provider has any.
 	case v.SignerType.IsAnonymous():
 		return Link{}, fmt.Errorf("sign a link to audio: %w", ErrNoCredentials)
 	}

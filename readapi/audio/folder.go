@@ -206,6 +206,8 @@ func (e *errorFilter) err(size int64) error {
 	if e.errorStatus == 0 {
 		return nil
 	}
+
+	// The headers of the file do not fit the problem document that follows.
 	for _, name := range []string{"Content-Disposition", "Etag", "Last-Modified"} {
 		e.Header().Del(name)
 	}

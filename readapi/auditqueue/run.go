@@ -42,8 +42,11 @@ func (q *Queue) Run(ctx context.Context) error {
 		switch {
 		case err == nil:
 			q.acknowledge(len(entries))
+
+		// The server refuses a message of this size, so the entries travel in smaller messages.
 		case errors.Is(err, nats.ErrMaxPayload) && len(entries) > 1:
 			limit = len(entries) / 2
+
 		default:
 			return q.close(err)
 		}
@@ -79,6 +82,7 @@ func (q *Queue) next(ctx, flush context.Context, tick <-chan time.Time, limit in
 		case <-tick:
 			ticked = true
 		case <-done:
+			// A closed channel would end every further wait at once.
 			done = nil
 		case <-flush.Done():
 			return nil

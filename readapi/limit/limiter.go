@@ -172,6 +172,8 @@ func (l *Limiter) setUnreachable(err error) (changed bool) {
 	}
 
 	l.unreachable = err
+
+	// Requests that wait are decided without NATS at once.
 	for _, k := range l.lineages {
 		k.deciding, k.waiting = append(k.deciding, k.waiting...), nil
 		k.end(false)

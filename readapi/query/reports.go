@@ -148,6 +148,7 @@ func (r *Reports) read(run runner, f ReportFilter, out *encode.RowWriter) (Repor
 	var reading *pageReading
 	sql, arguments := r.statement(f)
 	err := r.projection.ofSystem(run, sql, f.System, arguments, func(rows pgx.Rows) error {
+		// A statement that runs again begins another page.
 		reading = &pageReading{cache: r.cache, out: out}
 		return reading.read(rows, f)
 	})

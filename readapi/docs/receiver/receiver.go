@@ -71,6 +71,7 @@ func verify(secrets []string, header http.Header, body []byte, now time.Time) er
 		mac := hmac.New(sha256.New, key)
 		_, _ = fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body)
 		want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+
 		for _, signature := range strings.Fields(header.Get("webhook-signature")) {
 			if hmac.Equal([]byte(signature), []byte(want)) { // in constant time
 				return nil
