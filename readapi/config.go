@@ -144,7 +144,7 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 		metrics: newMetrics(c.Metrics, projection),
 	}
 
-	// Every request passes the authorizer, the memory and the compressor.
+	// Every operation needs the authorizer, the memory and the compressor.
 	if s.authorizer, err = access.NewAuthorizer(c.Primary, c.Peppers, c.now); err != nil {
 		return nil, err
 	}

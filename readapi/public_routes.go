@@ -131,7 +131,7 @@ func writeFile(w http.ResponseWriter, r *http.Request, file docs.File, tag strin
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Vary", "Accept-Encoding")
 
-	// A response without a body has no coding.
+	// A 304 has no body, so it has no coding.
 	if matches(r.Header["If-None-Match"], tag) {
 		header.Del("Content-Encoding")
 		w.WriteHeader(http.StatusNotModified)

@@ -129,7 +129,7 @@ func newMetrics(registerer prometheus.Registerer, projection *query.Projection) 
 func (s *service) record(r *http.Request, x *exchange, out *reply, status int, err error) {
 	s.describeSpan(r.Context(), x, out, status, err)
 
-	// A request with a permit has a place in the audit queue. Other requests with a key's secret are counted.
+	// A reserved place is filled. A request with a key's secret but without a place is counted.
 	switch {
 	case x.reserved:
 		s.auditQueue.Record(x.lineage, x.auditEntry(status, err))
