@@ -29,12 +29,14 @@ import (
 func (s *service) admit(
 	ctx context.Context, r *http.Request, x *exchange, o operation, variables map[string]string,
 ) (*request, error) {
+	// Authorization needs the phone system, so the path is read first. Its problems are reported after the key's.
 	ids, malformed := parseIdentifiers(variables)
 	x.system = ids.system
 	auth, err := s.authorize(ctx, r, x)
 	if err != nil {
 		return nil, err
 	}
+
 	if malformed != nil {
 		return nil, malformed
 	}
@@ -48,6 +50,7 @@ func (s *service) admit(
 		return nil, &problem{code: serviceUnavailable, retryAfter: unavailableRetryAfter, cause: err}
 	}
 	x.reserved = true
+
 	x.decision = s.limiter.Take(ctx, limit.Request{
 		Lineage: auth.Lineage, Premium: auth.Tier == access.TierPremium, Report: o.Report,
 	})
@@ -59,12 +62,14 @@ func (s *service) admit(
 		return nil, &problem{code: rateLimited, retryAfter: x.decision.RetryAfter}
 	}
 
+	// From here on the permit stays used, whatever the answer is.
 	if s.maxAge > 0 && auth.CoverageAge > s.maxAge {
 		return nil, staleCoverage(auth.CoverageAge)
 	}
 	if _, scoped := variables[systemVariable]; scoped && !auth.Covered {
 		return nil, &problem{code: notFound}
 	}
+
 	return &request{
 		identifiers: ids,
 		auth:        auth,

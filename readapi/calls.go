@@ -12,16 +12,20 @@ func callLog(more ...encode.Member) *encode.Layout {
 		encode.Identifier("phoneSystemId"),
 		encode.Text("callSid"),
 		encode.Text("parentCallSid"),
+
 		encode.Text("direction"),
 		encode.Text("status"),
 		encode.Text("outcome"),
+
 		encode.Text("from"),
 		encode.Text("fromName"),
 		encode.Text("to"),
+
 		encode.Instant("createdAt"),
 		encode.Instant("startTime"),
 		encode.Instant("endTime"),
 		encode.Integer("duration"),
+
 		encode.Text("recordingSid"),
 		encode.Integer("recordingDuration"),
 	}, more...)...)
@@ -60,11 +64,14 @@ func voicemail(more ...encode.Member) *encode.Layout {
 		encode.Identifier("id"),
 		encode.Identifier("phoneSystemId"),
 		encode.Text("callSid"),
+
 		encode.Text("from"),
 		encode.Text("fromName"),
 		encode.Integer("duration"),
+
 		encode.Identifier("extensionId"),
 		encode.Identifier("callGroupId"),
+
 		encode.Boolean("listened"),
 		encode.Boolean("archived"),
 		encode.Text("recordingSid"),

@@ -37,7 +37,10 @@ func (c *compressor) compress(r *http.Request, out *reply) error {
 	if !out.transcripts || len(out.body) <= minCompressed {
 		return nil
 	}
+
+	// The body depends on the header even if no coding is chosen, and Vary must say so.
 	out.negotiated = true
+
 	var err error
 	switch out.coding = preferredCoding(r.Header["Accept-Encoding"], zstdCoding, gzipCoding); out.coding {
 	case zstdCoding:
@@ -50,6 +53,7 @@ func (c *compressor) compress(r *http.Request, out *reply) error {
 
 func (c *compressor) gzip(body []byte) ([]byte, error) {
 	compressed := bytes.NewBuffer(make([]byte, 0, len(body)/2))
+
 	w, ok := c.gzips.Get().(*gzip.Writer)
 	if !ok {
 		var err error
@@ -76,6 +80,7 @@ func preferredCoding(values []string, offers ...string) string {
 		weight := strings.TrimPrefix(strings.TrimSpace(parameter), "q=")
 		accepted[strings.TrimSpace(name)] = weight == "" || strings.Trim(weight, "0.") != ""
 	}
+
 	for _, offer := range offers {
 		if accepted[offer] {
 			return offer

@@ -99,12 +99,15 @@ func (c *Config) complete() error {
 	if c.Primary == nil || c.Limiter == nil || c.AuditQueue == nil {
 		return errors.New("primary pool, limiter or audit queue is missing")
 	}
+
+	// The zero value of a setting means its default.
 	c.Projection = cmp.Or(c.Projection, c.Primary)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.BodyMemory = cmp.Or(c.BodyMemory, defaultBodyMemory)
 	c.DimensionsTimeout = cmp.Or(c.DimensionsTimeout, defaultDimensionsTimeout)
 	c.watermarkWait = cmp.Or(c.watermarkWait, defaultWatermarkWait)
 	c.slowGrace = cmp.Or(c.slowGrace, defaultSlowGrace)
+
 	if c.now == nil {
 		c.now = time.Now
 	}
@@ -122,23 +125,26 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
+
 	projection := query.New(c.Projection)
 	s := &service{
 		projection:   projection,
 		publicRoutes: make(map[string]publicRoute),
 		limiter:      c.Limiter,
 		auditQueue:   c.AuditQueue,
-		proxies:      c.TrustedProxies,
-		base:         base.String(),
-		timeout:      c.Timeout,
-		maxAge:       c.CoverageMaxAge,
-		slowGrace:    c.slowGrace,
-		now:          c.now,
-		log:          c.Log,
-		metrics:      newMetrics(c.Metrics, projection),
+
+		proxies:   c.TrustedProxies,
+		base:      base.String(),
+		timeout:   c.Timeout,
+		maxAge:    c.CoverageMaxAge,
+		slowGrace: c.slowGrace,
+
+		now:     c.now,
+		log:     c.Log,
+		metrics: newMetrics(c.Metrics, projection),
 	}
 
-	// What every request passes.
+	// Every operation needs the authorizer, the memory and the compressor.
 	if s.authorizer, err = access.NewAuthorizer(c.Primary, c.Peppers, c.now); err != nil {
 		return nil, err
 	}
@@ -149,7 +155,7 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 		return nil, err
 	}
 
-	// The operations that the approval record lists.
+	// The operations need the store of audio and the reports.
 	store, err := audio.Open(c.Audio, audioPath(base.String()), c.Secret)
 	if err != nil {
 		return nil, err
@@ -158,13 +164,15 @@ func newService(c Config, approvals docs.Approvals) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	// The approval record decides which operations are served.
 	served, err := approved(operations(query.New(c.Primary), projection, store, reports), approvals)
 	if err != nil {
 		return nil, err
 	}
 	s.routes = newRoutes(base.EscapedPath(), served)
 
-	// What is served without a key.
+	// These routes need no key.
 	if folder, ok := store.(*audio.Folder); ok {
 		s.publicRoutes[audioPath(base.EscapedPath())] = audioRoute(folder, c.TrustedProxies)
 	}

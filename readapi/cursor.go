@@ -46,6 +46,7 @@ func (c cursor) seal(s *access.Sealer, window windowDigest) string {
 	if c.early {
 		message[1] = cursorEarly
 	}
+
 	message = binary.BigEndian.AppendUint64(message, uint64(c.after.Time.UnixMilli()))
 	message = append(message, c.after.ID[:]...)
 	return s.Seal(append(message, window[:]...))
@@ -57,9 +58,12 @@ func openCursor(s *access.Sealer, text string, window windowDigest) (cursor, fie
 	if err != nil || len(message) != cursorLength || message[0] != cursorVersion {
 		return cursor{}, cursorInvalid
 	}
+
+	// The cursor is genuine, but its key means nothing in another window.
 	if !bytes.Equal(message[cursorHead:], window[:]) {
 		return cursor{}, cursorMismatch
 	}
+
 	return cursor{
 		early: message[1]&cursorEarly != 0,
 		after: query.ReportKey{

@@ -14,6 +14,7 @@ func (r *reports) dimensions(ctx context.Context, q *request, out *reply) error 
 	if err := q.prepare(ctx, out); err != nil {
 		return err
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, r.dimensionsTimeout)
 	defer cancel()
 
@@ -23,6 +24,7 @@ func (r *reports) dimensions(ctx context.Context, q *request, out *reply) error 
 		w = newDimensionWriter(out.body, q.room(), generatedAt)
 		return w.add
 	}
+
 	completeThrough, err := r.projection.GetCallLogReportDimensions(ctx, q.system, begin)
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -31,6 +33,7 @@ func (r *reports) dimensions(ctx context.Context, q *request, out *reply) error 
 		return err
 	}
 
+	// Each snapshot has another time, so the ETag leaves the time out.
 	out.etagSkip = w.start
 	out.body, out.leftOut = w.end(), w.leftOut
 	out.completeThrough = completeThrough
@@ -53,6 +56,7 @@ func newDimensionWriter(body []byte, room int, generatedAt time.Time) *dimension
 		"callGroups", "extensions", "handlerEntries",
 		"categories", "overallSentiments", "employeeSentiments", "customerSentiments",
 	}}
+
 	w.body = encode.Time(append(body, `{"generatedAt":"`...), generatedAt)
 	w.start = len(w.body)
 	w.body = append(w.body, `","callGroups":[`...)
@@ -70,6 +74,8 @@ func (w *dimensionWriter) next() {
 // add appends a dimension to its array, or counts its bytes if it has no room.
 func (w *dimensionWriter) add(d query.Dimension) {
 	array, entry := dimensionEntry(d)
+
+	// A family without dimensions has an empty array.
 	for w.arrays[0] != array {
 		w.next()
 	}
@@ -80,6 +86,8 @@ func (w *dimensionWriter) add(d query.Dimension) {
 	}
 	w.body = appendJSON(w.body, entry)
 	w.count++
+
+	// A dimension without room is only counted, which tells the size of the complete body.
 	if len(w.body) > w.room {
 		w.leftOut += len(w.body) - start
 		w.body = w.body[:start]
@@ -124,6 +132,7 @@ func dimensionEntry(d query.Dimension) (array string, entry any) {
 	if d.UpdatedAt != nil {
 		updatedAt = new(string(encode.Time(nil, *d.UpdatedAt)))
 	}
+
 	name := ""
 	if d.Name != nil {
 		name = *d.Name
@@ -137,6 +146,8 @@ func dimensionEntry(d query.Dimension) (array string, entry any) {
 		return "extensions", numberedDimension{d.Key, d.Name, d.Number, d.Status, updatedAt}
 	case "representative":
 		return "handlerEntries", unnumberedDimension{d.Key, d.Name, d.Status, updatedAt}
+
+	// The other families are kinds of classifications: they have codes instead of identifiers.
 	case "category":
 		return "categories", code
 	case "overall_sentiment":

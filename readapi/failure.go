@@ -58,16 +58,21 @@ func problemOf(err error) *problem {
 		return known
 	case errors.As(err, &denied):
 		return &problem{code: denialCode(denied.Code)}
+
 	case errors.Is(err, access.ErrThrottled):
 		return &problem{code: serviceUnavailable, retryAfter: throttledRetryAfter, cause: err}
+
+	// ErrNoSystem is an ErrNotFound, too, so its case comes first.
 	case errors.Is(err, query.ErrNoSystem):
 		return &problem{code: serviceUnavailable, retryAfter: unavailableRetryAfter,
 			cause: fmt.Errorf("covered on the primary: %w", err)}
 	case errors.Is(err, query.ErrNotFound):
 		return &problem{code: notFound}
+
 	case unavailable(err), errors.Is(err, audio.ErrNoCredentials):
 		return &problem{code: serviceUnavailable, retryAfter: unavailableRetryAfter, cause: err}
 	}
+
 	return &problem{code: internalError, cause: err}
 }
 
@@ -90,10 +95,13 @@ func unavailable(err error) bool {
 	if errors.As(err, &connect) {
 		return true
 	}
+
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
 		return temporary(refused.Code) || schema.IsNodeFailure(refused)
 	}
+
+	// No server has refused the statement: the connection was lost, the time has ended, or partitions change.
 	var network net.Error
 	return errors.As(err, &network) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, access.ErrNodeDown) ||

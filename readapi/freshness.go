@@ -61,6 +61,7 @@ func (m *FreshnessMonitor) Run(ctx context.Context) error {
 	tick := time.NewTicker(m.interval)
 	defer tick.Stop()
 
+	// An outage is logged once, when it begins.
 	for failing := false; ; {
 		err := m.sample(ctx)
 		if ctx.Err() != nil {
@@ -83,6 +84,7 @@ func (m *FreshnessMonitor) Run(ctx context.Context) error {
 func (m *FreshnessMonitor) sample(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, freshnessTimeout)
 	defer cancel()
+
 	var primary query.Freshness
 	var err error
 	if m.primary != nil {
@@ -95,10 +97,13 @@ func (m *FreshnessMonitor) sample(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
+	// Grants are checked on the primary, even where a replica serves the rows.
 	deciding := served
 	if m.primary != nil {
 		deciding = primary
 	}
+
 	m.latest.Store(&freshnessSample{
 		Freshness: served, at: time.Now(), replicaLag: replicaLag(primary, served), oldest: oldestWatermark(deciding),
 	})
@@ -146,6 +151,7 @@ func (m *FreshnessMonitor) Collect(out chan<- prometheus.Metric) {
 	if s == nil {
 		return
 	}
+
 	gauge := func(name, help string, value float64, labels prometheus.Labels) {
 		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, labels), prometheus.GaugeValue, value)
 	}

@@ -53,6 +53,7 @@ func datedList(list *query.List, row *encode.Layout, filters ...filter) handler 
 		if err != nil {
 			return err
 		}
+
 		if page.number < page.count(found.Total) {
 			out.next = q.next(page, parameter{name: "dateTo", value: string(encode.Time(nil, found.Newest))})
 		}
@@ -65,6 +66,7 @@ func (q *request) filter(g page, w query.Window, filters []filter) query.Filter 
 	f := query.Filter{
 		System: q.system, Window: w, Narrowing: q.narrowing, Offset: g.offset(), Limit: g.size,
 	}
+
 	for _, parameter := range filters {
 		if value := parameter.read(q.parameters, parameter.name); value != "" {
 			f.Exact = append(f.Exact, query.Exact{Column: parameter.column, Value: value})
@@ -80,6 +82,7 @@ func (q *request) list(
 	if err := q.prepare(ctx, out); err != nil {
 		return query.Page{}, err
 	}
+
 	rows := q.rows(row, append(out.body, `{"data":[`...))
 	found, err := list.Page(ctx, f, rows)
 	out.body, out.leftOut = g.append(append(rows.Body, ']'), found.Total), rows.LeftOut
@@ -103,11 +106,13 @@ func detail(one *query.Detail, row *encode.Layout) handler {
 		if err := q.prepare(ctx, out); err != nil {
 			return err
 		}
+
 		rows := q.rows(row, out.body)
 		found, err := one.Find(ctx, query.Key{System: q.system, ID: q.id, Narrowing: q.narrowing}, rows)
 		if err != nil {
 			return err
 		}
+
 		out.body, out.leftOut, out.completeThrough = rows.Body, rows.LeftOut, found
 		out.hasETag = true
 		return nil

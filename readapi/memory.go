@@ -53,6 +53,7 @@ func newMemory(capacity, largest int64, metrics prometheus.Registerer) (*memory,
 	if capacity < largest {
 		return nil, fmt.Errorf("memory for responses of %d bytes: use %d or more", capacity, largest)
 	}
+
 	m := &memory{
 		share:    max(capacity/lineagesToFill, largest),
 		all:      newBytePool(capacity, bodyQueue),
@@ -65,12 +66,15 @@ func newMemory(capacity, largest int64, metrics prometheus.Registerer) (*memory,
 			Name: "callboard_readapi_body_" + name, Help: help, ConstLabels: labels,
 		}, func() float64 { return float64(value()) })
 	}
+
 	const waitingHelp = "Requests that wait for memory for their response, by queue: " +
 		"lineage, for their lineage's share, or bytes, for the memory of all."
 	gauge("waiting", waitingHelp, prometheus.Labels{"queue": "lineage"}, m.waiting)
 	gauge("waiting", waitingHelp, prometheus.Labels{"queue": "bytes"}, m.all.waiting.Load)
+
 	gauge("bytes", "Bytes that are reserved for responses, until their last byte is written.", nil, m.held.Load)
 	gauge("capacity_bytes", "Bytes that can be reserved for responses.", nil, func() int64 { return capacity })
+
 	return m, nil
 }
 
@@ -90,6 +94,7 @@ func (m *memory) reserve(ctx context.Context, id uuid.UUID, bytes int64, until t
 	wait, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 
+	// The lineage's share is taken first: a request that waits for it holds nothing that other lineages need.
 	var refused error
 	if !r.lineage.acquire(wait, r.bytes) {
 		refused = errLineageMemory
@@ -97,11 +102,13 @@ func (m *memory) reserve(ctx context.Context, id uuid.UUID, bytes int64, until t
 		r.lineage.Release(r.bytes)
 		refused = errBodyMemory
 	}
+
 	if refused == nil {
 		m.held.Add(r.bytes)
 		return r, nil
 	}
 
+	// A request that has ended was not refused for lack of memory.
 	m.leave(id)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

@@ -143,6 +143,7 @@ func approved(all []operation, approvals docs.Approvals) ([]operation, error) {
 			problems = append(problems, fmt.Errorf("approval of %q: no such operation", a.Operation))
 		}
 	}
+
 	served := slices.DeleteFunc(slices.Clone(all), func(o operation) bool {
 		_, listed := approvals.Stage(o.ID)
 		return !listed

@@ -58,10 +58,14 @@ func (p *parameters) add(pair string) {
 			"The query string is malformed; percent-encode the names of parameters."})
 		return
 	}
+
+	// A problem of a value is reported when the operation reads the parameter.
 	if i, ok := p.index[name]; ok {
 		p.given[i].times++
 		return
 	}
+
+	// A value with a semicolon or NUL is malformed, like a bad escape.
 	p.index[name] = len(p.given)
 	value, err := url.QueryUnescape(rawValue)
 	malformed := err != nil || strings.Contains(rawValue, ";") || !utf8.ValidString(value) ||
@@ -77,11 +81,13 @@ func (p *parameters) err() error {
 			{"", tooLong, "The query string has more than " + strconv.Itoa(maxParameters) + " parameters; send fewer."},
 		}}
 	}
+
 	for _, g := range p.given {
 		if !g.known {
 			p.reject(g.name, unknownParameter, "The operation has no such parameter; remove it.")
 		}
 	}
+
 	if len(p.problems) > 0 {
 		return &problem{code: validationFailed, errors: p.problems}
 	}
@@ -101,6 +107,7 @@ func (p *parameters) value(name string) (string, bool) {
 	g := &p.given[i]
 	g.known = true
 
+	// A parameter has at most one problem.
 	switch {
 	case g.times > 1:
 		p.reject(name, repeated, "The parameter is given more than once; give it once.")
@@ -182,12 +189,14 @@ func (p *parameters) integer(name string, fallback, limit int64) int64 {
 	if !ok {
 		return fallback
 	}
+
 	digits, negative := strings.CutPrefix(value, "-")
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
 		p.reject(name, invalidFormat, "The value must be a whole number.")
 		return fallback
 	}
 
+	// A text of digits fails only if 64 bits can't hold the number.
 	n, err := strconv.ParseInt(value, 10, 64)
 	switch {
 	case err != nil && negative, err == nil && n < 1:
@@ -228,12 +237,14 @@ func (p *parameters) window() query.Window {
 	w := query.Always()
 	from, hasFrom := p.instant("dateFrom")
 	to, hasTo := p.instant("dateTo")
+
 	if hasFrom {
 		w.From = roundUp(from)
 	}
 	if hasTo {
 		w.Until = to.Truncate(time.Millisecond).Add(time.Millisecond)
 	}
+
 	if hasFrom && hasTo {
 		p.expectOrder(from, to)
 	}
@@ -278,11 +289,14 @@ func (p *parameters) timeField() query.TimeField {
 // cursor opens the cursor for a window; without the parameter it is start. A mismatch is reported only for a valid
 // window.
 func (p *parameters) cursor(s *access.Sealer, window windowDigest, start cursor) cursor {
+	// The digest of an invalid window matches no cursor, but the cursor is not at fault.
 	validWindow := len(p.problems) == 0
+
 	text, ok := p.value("cursor")
 	if !ok {
 		return start
 	}
+
 	c, wrong := openCursor(s, text, window)
 	switch {
 	case wrong == cursorInvalid:

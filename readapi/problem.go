@@ -85,6 +85,7 @@ func (c code) info() codeInfo {
 	case validationFailed:
 		return permanent(http.StatusBadRequest, "Invalid request",
 			"The request has invalid parameters; correct those that errors lists.")
+
 	case unauthenticated:
 		return permanent(http.StatusUnauthorized, "Authentication required",
 			"The API key is missing or not valid; send a valid key in the X-API-Key header.")
@@ -92,39 +93,46 @@ func (c code) info() codeInfo {
 		return permanent(http.StatusForbidden, "Insufficient scope",
 			"The API key does not have the scope that this operation requires, or has it only for one person's calls; "+
 				"use another key.")
+
 	case credentialNotAccepted:
 		return permanent(http.StatusForbidden, "Credential not accepted",
 			"This API accepts only tenant API keys; send one in the X-API-Key header.")
 	case addressNotAllowed:
 		return permanent(http.StatusForbidden, "Address not allowed",
 			"The API key can't be used from this IP address; use an address on the key's allowlist.")
+
 	case notFound:
 		return permanent(http.StatusNotFound, "Not found",
 			"Resource not found, or not accessible with this key.")
 	case methodNotAllowed:
 		return permanent(http.StatusMethodNotAllowed, "Method not allowed",
 			"This API is read-only; use GET or HEAD.")
+
 	case recordingNotReady:
 		return transient(http.StatusConflict, "Recording not ready",
 			"The recording's audio is still being processed; try again after retry_after seconds.")
+
 	case preconditionFailed:
 		return permanent(http.StatusPreconditionFailed, "Precondition failed",
 			"The audio does not meet the request's conditions; send the request without them.")
 	case rangeNotSatisfiable:
 		return permanent(http.StatusRequestedRangeNotSatisfiable, "Range not satisfiable",
 			"The audio does not have this range; the Content-Range header has its size.")
+
 	case exportTooLarge:
 		return permanent(http.StatusRequestEntityTooLarge, "Export too large",
 			"The response would exceed the size limit; request fewer rows, or omit transcripts where the operation allows it.")
 	case rateLimited:
 		return transient(http.StatusTooManyRequests, "Rate limited",
 			"The API key's request budget is used up; try again after retry_after seconds.")
+
 	case serviceUnavailable:
 		return transient(http.StatusServiceUnavailable, "Service unavailable",
 			"The service is temporarily unavailable; try again later.")
 	case externalServiceTimeout:
 		return transient(http.StatusServiceUnavailable, "Timed out",
 			"The response could not be produced in time; try again.")
+
 	default:
 		return permanent(http.StatusInternalServerError, "Internal error",
 			"The request failed because of an internal error; give the correlation id to support.")

@@ -30,10 +30,12 @@ func (s *service) publicRoute(r *http.Request) (publicRoute, bool) {
 
 func (s *service) servePublic(w http.ResponseWriter, r *http.Request, x *exchange, out *reply, e publicRoute) {
 	x.operation = e.name
+
 	header := w.Header()
 	header.Set(requestIDHeader, x.requestID)
 	header.Set("X-Content-Type-Options", "nosniff")
 
+	// Even a panic is answered with a problem document, if nothing is written yet.
 	served := &statusWriter{ResponseWriter: w}
 	err := func() (err error) {
 		defer recovered(&err)
@@ -90,6 +92,8 @@ func addDescription(
 	if err != nil {
 		return err
 	}
+
+	// The files never change, so their ETags are computed once.
 	tags := make(map[string]string, len(files))
 	for path, file := range files {
 		tags[path] = entityTag(file.Body)
@@ -126,6 +130,8 @@ func writeFile(w http.ResponseWriter, r *http.Request, file docs.File, tag strin
 	header.Set("ETag", tag)
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Vary", "Accept-Encoding")
+
+	// A 304 has no body, so it has no coding.
 	if matches(r.Header["If-None-Match"], tag) {
 		header.Del("Content-Encoding")
 		w.WriteHeader(http.StatusNotModified)

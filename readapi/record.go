@@ -53,23 +53,28 @@ func shedReasonOf(err error) shedReason {
 	switch {
 	case errors.Is(err, auditqueue.ErrFull):
 		return shedAudit
+
 	case errors.Is(err, errBodyMemory):
 		return shedBytes
 	case errors.Is(err, errLineageMemory):
 		return shedLineage
+
 	case errors.Is(err, access.ErrThrottled):
 		return shedUnknown
 	case errors.Is(err, errCoverageStale):
 		return shedCoverage
+
 	case errors.Is(err, audio.ErrNoCredentials):
 		return shedAudio
 	case errors.Is(err, errDownloads):
 		return shedDownload
+
 	case errors.Is(err, query.ErrNoSystem):
 		return shedReplica
 	case errors.Is(err, context.DeadlineExceeded):
 		return shedTimeout
 	}
+
 	return shedDatabase
 }
 
@@ -80,22 +85,26 @@ func newMetrics(registerer prometheus.Registerer, projection *query.Projection) 
 		Name: "callboard_readapi_long_statements_waiting",
 		Help: "Long statements (report dimensions, pages with transcripts) that wait for their half of the connections.",
 	}, func() float64 { return float64(projection.LongStatementsWaiting()) })
+
 	m := &metrics{
 		requests: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "callboard_readapi_requests_total",
 			Help: "Requests answered, by operation and status; 499 if the client closed the connection first.",
 		}, []string{"operation", "status"}),
+
 		duration: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "callboard_readapi_request_duration_seconds",
 			Help:    "Seconds from a request's headers to the last byte of its response, by operation.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"operation"}),
+
 		inFlight: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "callboard_readapi_in_flight", Help: "Requests that are being answered.",
 		}),
 		shed: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "callboard_readapi_shed_total", Help: "Requests answered with 503, by reason.",
 		}, []string{"reason"}),
+
 		cut: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "callboard_readapi_cut_total",
 			Help: "Responses that were not written to their end, by reason: slow, if the client read below 64 KiB/s, or gone.",
@@ -119,6 +128,8 @@ func newMetrics(registerer prometheus.Registerer, projection *query.Projection) 
 // request, which the client was told as its status.
 func (s *service) record(r *http.Request, x *exchange, out *reply, status int, err error) {
 	s.describeSpan(r.Context(), x, out, status, err)
+
+	// A reserved place is filled. A request with a key's secret but without a place is counted.
 	switch {
 	case x.reserved:
 		s.auditQueue.Record(x.lineage, x.auditEntry(status, err))
@@ -141,10 +152,13 @@ func (s *service) record(r *http.Request, x *exchange, out *reply, status int, e
 		Str("method", r.Method).
 		Int("status", status).
 		Dur("duration", elapsed)
+
+	// The reason of a denial is logged and never sent.
 	var denied *access.DeniedError
 	if errors.As(err, &denied) {
 		line.Str("denial", denied.Reason)
 	}
+
 	if x.keyID != uuid.Nil {
 		line.Stringer("key_id", x.keyID)
 	}
@@ -152,6 +166,7 @@ func (s *service) record(r *http.Request, x *exchange, out *reply, status int, e
 		s.metrics.cut.WithLabelValues(string(x.cut)).Inc()
 		line.Str("cut", string(x.cut))
 	}
+
 	if err != nil {
 		addCause(line, err)
 	}
@@ -165,6 +180,8 @@ func (x *exchange) auditEntry(status int, err error) events.AuditEntry {
 		System: uuid.NullUUID{UUID: x.system, Valid: x.system != uuid.Nil},
 		Status: status, Address: x.client, RequestID: x.requestID,
 	}
+
+	// A client that closed its connection got no problem, so the entry has no code.
 	switch {
 	case err == nil || status == statusClientGone:
 	case errors.Is(err, errCoverageStale):
@@ -172,6 +189,7 @@ func (x *exchange) auditEntry(status int, err error) events.AuditEntry {
 	default:
 		entry.Code = string(problemOf(err).code)
 	}
+
 	return entry
 }
 

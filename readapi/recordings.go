@@ -41,10 +41,13 @@ func recordingURL(p *query.Projection, store audio.Store) handler {
 		if err := q.prepare(ctx, out); err != nil {
 			return err
 		}
+
 		found, err := p.GetRecordingAudio(ctx, q.system, q.id)
 		switch {
 		case err != nil:
 			return err
+
+		// The audio of a voicemail needs the scope of voicemails, too.
 		case found.OfVoicemail && !q.auth.Allows(access.ScopeVoicemails):
 			return &problem{code: insufficientScope}
 		case !found.Ready:
@@ -72,6 +75,7 @@ func audioPath(base string) string { return strings.TrimSuffix(base, "v1") + "au
 // audioRoute serves the audio that signed links lead to.
 func audioRoute(folder *audio.Folder, proxies access.Proxies) publicRoute {
 	underWay := downloads{count: make(map[netip.Prefix]int)}
+
 	return publicRoute{name: "audio", serve: func(w http.ResponseWriter, r *http.Request, _ *exchange) error {
 		client := access.NetworkOf(proxies.Client(r.RemoteAddr, r.Header))
 		if !underWay.begin(client) {
@@ -79,6 +83,7 @@ func audioRoute(folder *audio.Folder, proxies access.Proxies) publicRoute {
 		}
 		defer underWay.end(client)
 
+		// Serve writes nothing if it returns an error, so a problem document can follow.
 		path := r.URL.EscapedPath()
 		err := folder.Serve(w, r, path[strings.LastIndexByte(path, '/')+1:])
 		var refused *audio.ConditionError
@@ -90,6 +95,7 @@ func audioRoute(folder *audio.Folder, proxies access.Proxies) publicRoute {
 		case errors.As(err, &refused) && refused.Status == http.StatusPreconditionFailed:
 			return &problem{code: preconditionFailed}
 		}
+
 		return err
 	}}
 }

@@ -15,25 +15,30 @@ func report() []encode.Member {
 		encode.Text("callSid"),
 		encode.Text("parentCallSid"),
 		encode.Text("direction"),
+
 		encode.Instant("startTime"),
 		encode.Instant("endTime"),
 		encode.Integer("durationSeconds"),
 		encode.Instant("createdAt"),
 		encode.Instant("updatedAt"),
+
 		encode.Text("from"),
 		encode.Text("fromDisplay"),
 		encode.Text("fromNumber"),
 		encode.Text("fromName"),
+
 		encode.Text("to"),
 		encode.Text("toDisplay"),
 		encode.Text("toNumber"),
 		encode.Text("forwardedFrom"),
+
 		encode.Text("status"),
 		encode.Text("outcome"),
 		encode.Text("callOutcomeCode"),
 		encode.Boolean("isConverted"),
 		encode.Text("conversionValue"),
 		encode.Text("outcomeSource"),
+
 		encode.Code("category", "category"),
 		encode.ScoredCode("overallSentiment", "overall_sentiment"),
 		encode.ScoredCode("employeeSentiment", "employee_sentiment"),
@@ -41,13 +46,16 @@ func report() []encode.Member {
 		encode.Text("sentimentSource"),
 		encode.Double("scorecardScore"),
 		representative("representative"),
+
 		encode.Present("hasRecording"),
 		encode.Text("recordingSid"),
 		encode.Integer("recordingDurationSeconds"),
 		encode.Text("transcriptionStatus"),
+
 		encode.Named("callGroup", "call_group"),
 		encode.Named("answeredByExtension", "extension"),
 		encode.Named("fromExtension", "extension"),
+
 		encode.Boolean("isEmergency"),
 		encode.Boolean("isEdited"),
 		encode.JSON("tags"),
@@ -64,6 +72,7 @@ func transcribedReport() []encode.Member {
 // the state, the representative's id, the confidence and the source.
 func representative(name string) encode.Member {
 	state, confidence, source := encode.Text("state"), encode.Double("confidence"), encode.Text("source")
+
 	write := func(b []byte, r *encode.RowWriter, columns [][]byte) []byte {
 		opening := `{"id":null,"name":null}`
 		if string(columns[0]) == "identified" {
@@ -73,6 +82,7 @@ func representative(name string) encode.Member {
 			return append(b, "null"...)
 		}
 
+		// The state, the confidence and the source continue the object of the name.
 		b = append(b, opening[:len(opening)-len("}")]...)
 		b = append(b, `,"state":`...)
 		b = state.Append(b, r, columns)
@@ -82,6 +92,7 @@ func representative(name string) encode.Member {
 		b = source.Append(b, r, columns[3:])
 		return append(b, '}')
 	}
+
 	return encode.Member{Name: name, Types: []uint32{pgtype.TextOID, pgtype.UUIDOID, pgtype.Float8OID, pgtype.TextOID},
 		Write: write}
 }

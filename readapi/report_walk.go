@@ -44,6 +44,7 @@ type walkedPage struct {
 
 // walk reads the page that w requests into the reply.
 func (r *reports) walk(ctx context.Context, q *request, w reportRequest, out *reply) (walkedPage, error) {
+	// After the window's end, an early cursor starts again, because rows can have appeared before the cursor.
 	at := w.cursor
 	page, state, err := r.read(ctx, q, w, at, out)
 	if err == nil && at.early && state != early {
@@ -57,6 +58,7 @@ func (r *reports) walk(ctx context.Context, q *request, w reportRequest, out *re
 		waiting, cancel := context.WithTimeout(ctx, wait)
 		r.watermarks.await(waiting, r.projection.Partition(w.system), w.until)
 		cancel()
+
 		if err = q.reserve(ctx, out); err == nil {
 			page, state, err = r.read(ctx, q, w, at, out)
 		}
@@ -70,6 +72,8 @@ func (r *reports) walk(ctx context.Context, q *request, w reportRequest, out *re
 		return walkedPage{ReportPage: page, next: cursor{after: w.lastKey(page, at)}, more: page.More}, nil
 	case provisional:
 		return walkedPage{ReportPage: page, next: at, more: true, retryAfter: walkRetryAfter}, nil
+
+	// The window has not ended, so there is always more to come.
 	default:
 		walked := walkedPage{ReportPage: page, next: cursor{early: true, after: w.lastKey(page, at)}, more: true}
 		if !page.More {

@@ -52,14 +52,19 @@ func newReports(p *query.Projection, c Config) (*reports, error) {
 // list answers with the next page of a window's report rows.
 func (r *reports) list(ctx context.Context, q *request, out *reply) error {
 	w := q.parameters.reportRequest(q.system, r.cursors)
+
+	// A page with transcripts gets the large reservation at once.
 	q.large = q.large || w.transcripts
 	if err := q.prepare(ctx, out); err != nil {
 		return err
 	}
+
 	page, err := r.walk(ctx, q, w, out)
 	if err != nil {
 		return err
 	}
+
+	// Above the limit the statement reads no text, so the page is of no use.
 	if w.transcripts && page.StoredBytes > maxStoredTranscripts {
 		return transcriptsTooLarge(page.StoredBytes, page.Count)
 	}
@@ -111,11 +116,15 @@ func (p *parameters) reportRequest(system uuid.UUID, cursors *access.Sealer) rep
 	q := reportRequest{system: system, field: p.timeField()}
 	from, hasFrom := p.requiredInstant("dateFrom")
 	to, hasTo := p.requiredInstant("dateTo")
+
 	if hasFrom && hasTo {
 		p.expectOrder(from, to)
 	}
+
+	// The cursor is read after the window that it must match.
 	q.from, q.until, q.window = roundUp(from), roundUp(to), digestWindow(system, q.field, from, to)
 	q.cursor = p.cursor(cursors, q.window, q.start())
+
 	limit := int64(maxReportLimit)
 	if q.transcripts = p.flag("includeTranscripts"); q.transcripts {
 		limit = maxTranscribedLimit

@@ -58,6 +58,7 @@ func (q *request) reserve(ctx context.Context, out *reply) error {
 	if q.large {
 		bytes = largeBytes
 	}
+
 	reserved, err := s.memory.reserve(ctx, x.lineage, bytes, x.start.Add(s.timeout*4/5))
 	switch {
 	case err == nil:
@@ -66,6 +67,7 @@ func (q *request) reserve(ctx context.Context, out *reply) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("wait for memory: %w", err)
 	}
+
 	s.releaseEntry(x)
 	return &problem{code: serviceUnavailable, retryAfter: noRoomRetryAfter, cause: err}
 }

@@ -18,12 +18,14 @@ func (s *service) write(w http.ResponseWriter, r *http.Request, x *exchange, out
 	if clientGone(r, err) {
 		return statusClientGone
 	}
+
 	header := w.Header()
 	header.Set(requestIDHeader, x.requestID)
 	header.Set("Vary", "X-API-Key, Authorization")
 	header.Set("X-Content-Type-Options", "nosniff")
 	setQuotaHeaders(header, x.decision)
 
+	// Nothing of the body was sent, so a problem document replaces what a handler has made.
 	status := http.StatusOK
 	if err != nil {
 		p := problemOf(err)
@@ -32,10 +34,13 @@ func (s *service) write(w http.ResponseWriter, r *http.Request, x *exchange, out
 		setProblemHeaders(header, p)
 	} else {
 		setReplyHeaders(header, out, s.now())
+
+		// A client that has the body gets the headers alone.
 		if out.hasETag && matches(r.Header["If-None-Match"], header.Get("ETag")) {
 			w.WriteHeader(http.StatusNotModified)
 			return http.StatusNotModified
 		}
+
 		header.Set("Content-Type", "application/json")
 	}
 
@@ -54,6 +59,7 @@ func setReplyHeaders(header http.Header, out *reply, now time.Time) {
 	if out.noStore {
 		header.Set("Cache-Control", "no-store")
 	}
+
 	if through := out.completeThrough; !through.IsZero() {
 		if through.After(now) {
 			through = now

@@ -61,6 +61,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{start: time.Now(), requestID: requestID(r.Header)}
 	out := new(reply)
 	defer s.release(x, out)
+
 	s.metrics.inFlight.Inc()
 	defer s.metrics.inFlight.Dec()
 
@@ -74,6 +75,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil && x.memory != nil {
 		x.memory.shrink(int64(cap(out.body)))
 	}
+
 	status := http.StatusInternalServerError
 	defer func() { s.record(r, x, out, status, err) }() // also if the write panics
 	status = s.write(w, r, x, out, err)
@@ -91,24 +93,30 @@ func abortIfGone(status int) {
 // handle fills the reply, within the request's timeout.
 func (s *service) handle(r *http.Request, x *exchange, out *reply) (err error) {
 	defer recovered(&err)
+
+	// Header lines take memory while a request waits, so they are counted first.
 	if headerLines(r.Header) > maxHeaderLines {
 		return &problem{code: validationFailed, errors: []fieldProblem{
 			{"", tooLong, "The request has more than " + strconv.Itoa(maxHeaderLines) + " header lines; send fewer."},
 		}}
 	}
+
 	ctx, cancel := context.WithTimeout(r.Context(), s.timeout)
 	defer cancel()
+
 	o, variables, err := s.routes.find(r)
 	if err != nil {
 		// The response is the same with every key and without one. The audit has the request if its key is valid.
 		_, _ = s.authorize(ctx, r, x)
 		return err
 	}
+
 	x.operation = o.ID
 	q, err := s.admit(ctx, r, x, o, variables)
 	if err != nil {
 		return err
 	}
+
 	if err := o.handle(ctx, q, out); err != nil {
 		return err
 	}
@@ -121,6 +129,7 @@ func (s *service) handle(r *http.Request, x *exchange, out *reply) (err error) {
 			return err
 		}
 	}
+
 	if size := out.size(); size > maxBody {
 		return o.tooLarge(size)
 	}

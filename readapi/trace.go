@@ -18,6 +18,7 @@ func (s *service) describeSpan(ctx context.Context, x *exchange, out *reply, sta
 	if !span.IsRecording() {
 		return
 	}
+
 	operation := cmp.Or(x.operation, noOperation)
 	span.SetName(operation)
 	span.SetAttributes(
@@ -25,6 +26,7 @@ func (s *service) describeSpan(ctx context.Context, x *exchange, out *reply, sta
 		attribute.String("callboard.request_id", x.requestID),
 		attribute.Int("http.response.status_code", status),
 	)
+
 	if err != nil {
 		span.SetAttributes(attribute.String("callboard.code", string(problemOf(err).code)))
 	}

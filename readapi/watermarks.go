@@ -42,6 +42,8 @@ func newWatermarks(p *query.Projection) *watermarks {
 // wait: the next one may succeed.
 func (m *watermarks) await(ctx context.Context, partition int16, until time.Time) {
 	w := &watermarkWaiter{partition: int(partition), until: until, reached: make(chan struct{})}
+
+	// One goroutine reads for all pages that wait, and the first page starts it.
 	m.mu.Lock()
 	m.waiting[w] = struct{}{}
 	if !m.running {
@@ -63,6 +65,8 @@ func (m *watermarks) await(ctx context.Context, partition int16, until time.Time
 func (m *watermarks) run() {
 	tick := time.NewTicker(watermarkInterval)
 	defer tick.Stop()
+
+	// The lock decides whether the goroutine ends: a page that comes later starts another goroutine.
 	for range tick.C {
 		m.mu.Lock()
 		m.running = len(m.waiting) > 0

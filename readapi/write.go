@@ -30,6 +30,7 @@ const (
 func writeBody(w http.ResponseWriter, body []byte, grace time.Duration) cutReason {
 	controller := http.NewResponseController(w)
 	began := time.Now()
+
 	for written := 0; written < len(body); {
 		piece := body[written:min(len(body), written+pieceBytes)]
 		written += len(piece)

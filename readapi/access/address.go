@@ -48,11 +48,14 @@ func ParseNetwork(text string) (netip.Prefix, error) {
 		address = address.Unmap()
 		return netip.PrefixFrom(address, address.BitLen()), nil
 	}
+
+	// A network of IPv4 addresses in IPv6 form contains no client, because the addresses of clients are unmapped.
 	network, err := netip.ParsePrefix(text)
 	if err != nil || network.Addr().Is4In6() {
 		return netip.Prefix{}, fmt.Errorf("%q is neither an address nor a CIDR: write it like 192.0.2.7 or 192.0.2.0/24",
 			text)
 	}
+
 	if network != network.Masked() {
 		return netip.Prefix{}, fmt.Errorf("%q has bits set after its prefix: write %s", text, network.Masked())
 	}

@@ -100,6 +100,7 @@ func NewAuthorizer(primary *pgxpool.Pool, peppers []Pepper, now func() time.Time
 // and [ErrThrottled] if the client's network has sent too many unknown keys. The caller checks the scope and the
 // coverage of the phone system, in the contract's order.
 func (a *Authorizer) Authorize(ctx context.Context, t AuthorizeParams) (Authorization, error) {
+	// A text that cannot be a key costs no statement.
 	switch t.Credential.Kind {
 	case OtherCredential:
 		return Authorization{}, &DeniedError{Code: CredentialNotAccepted, Reason: "not a tenant key"}
@@ -107,10 +108,13 @@ func (a *Authorizer) Authorize(ctx context.Context, t AuthorizeParams) (Authoriz
 		return Authorization{}, &DeniedError{Code: Unauthenticated, Reason: "missing or malformed"}
 	case TenantKey:
 	}
+
 	found, err := a.find(ctx, t)
 	if err != nil {
 		return Authorization{}, err
 	}
+
+	// The log names the key even if the secret is wrong.
 	denied := &DeniedError{KeyID: found.ID, Lineage: found.Lineage}
 	if denied.Reason = a.verifySecret(t.Credential.Key, found); denied.Reason != "" {
 		denied.Code = Unauthenticated
@@ -125,6 +129,8 @@ func (a *Authorizer) Authorize(ctx context.Context, t AuthorizeParams) (Authoriz
 	} else {
 		a.unknown.noteValid(short, a.now())
 	}
+
+	// The address is checked last: a client without the secret never learns whether its address is allowed.
 	if denied.Code, denied.Reason = found.denialFor(t.Client); denied.Code != 0 {
 		return Authorization{}, denied
 	}
@@ -177,9 +183,12 @@ func (a *Authorizer) find(ctx context.Context, t AuthorizeParams) (candidate, er
 	if dead, found := a.dead.find(short, a.now()); found {
 		return dead, nil
 	}
+
+	// Anybody can make unknown keys, so the lookups of unknown keys are limited.
 	if a.unknown.throttled(short, t.Client, a.now()) {
 		return candidate{}, ErrThrottled
 	}
+
 	found, err := a.readKey(ctx, t)
 	if err == nil && found.Hash == nil {
 		a.unknown.noteUnknown(t.Client, a.now())
@@ -207,9 +216,13 @@ func (a *Authorizer) readKey(ctx context.Context, t AuthorizeParams) (candidate,
 			return candidate{}, nil
 		case err != nil:
 			return candidate{}, fmt.Errorf("authorize: %w", err)
+
+		// Without a phone system, only the age of a group depends on the number of partitions.
 		case c.Partitions == partitions || t.System == uuid.Nil && c.GrantKind != GrantGroup:
 			return c, nil
 		}
+
+		// The partitions were computed from a number that no longer holds.
 		a.partitions.Learn(c.Partitions)
 	}
 	return candidate{}, fmt.Errorf("authorize: %w", ErrSwitching)
@@ -223,6 +236,8 @@ func (a *Authorizer) readKeyInPartition(
 		switch short := t.Credential.Key.Short(); {
 		case err != nil:
 			return false, err
+
+		// On a distributed projection, the node of the partition says what the key covers.
 		case nodes:
 			c, err = a.readOnNodes(ctx, conn, t, in, global)
 		case t.System == uuid.Nil:
@@ -230,8 +245,11 @@ func (a *Authorizer) readKeyInPartition(
 		default:
 			c, err = queryRow[candidate](ctx, conn, authorizeSQL, short, schema.UUID(t.System), in, global)
 		}
+
+		// No caller has used a row yet, so the statement may run again.
 		return false, err
 	})
+
 	return c, err
 }
 
@@ -246,6 +264,8 @@ func queryRow[T any](ctx context.Context, conn *pgxpool.Conn, sql string, argume
 // and compares a hash in every case, so that the duration does not tell an unknown key from a wrong secret.
 func (a *Authorizer) verifySecret(key Key, c candidate) string {
 	pepper, known := a.pepper(c.PepperID)
+
+	// Without a stored hash, a hash of zeros takes the same time to compare.
 	stored := c.Hash
 	if len(stored) != sha256.Size {
 		stored = make([]byte, sha256.Size)

@@ -68,10 +68,13 @@ func wellFormed(text string) bool {
 	if len(text) != keyLength || !strings.HasPrefix(text, KeyPrefix) {
 		return false
 	}
+
 	short, secret := text[len(KeyPrefix):len(KeyPrefix)+shortLength], text[len(KeyPrefix)+shortLength+1:]
 	if text[len(KeyPrefix)+shortLength] != '_' || !isBase62(short) || !isBase62(secret) {
 		return false
 	}
+
+	// A wrong checksum tells a mistyped key without a statement.
 	body, sum := text[:keyLength-checksumLength], text[keyLength-checksumLength:]
 	return checksum(body) == sum
 }

@@ -37,6 +37,8 @@ func (a *Authorizer) readOnNodes(
 	if err != nil {
 		return candidate{}, err
 	}
+
+	// The nodes do not have the key, so the next statements are given the key's grant.
 	grant := schema.UUID(c.GrantID)
 
 	// The list of phone systems is covered by no partition.
@@ -45,6 +47,8 @@ func (a *Authorizer) readOnNodes(
 	} else {
 		err = a.outages.read(ctx, in, func(ctx context.Context) (err error) {
 			system := schema.UUID(t.System)
+
+			// The statement names one partition, so no other node takes part in it.
 			c.coverageColumns, err = queryRow[coverageColumns](ctx, conn, coverageSQL, in, system, c.GrantKind, grant,
 				c.OwnExtensionID)
 			return err
@@ -66,5 +70,6 @@ func (a *Authorizer) readOnNodes(
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return candidate{}, err
 	}
+
 	return c, nil
 }

@@ -39,9 +39,12 @@ func (o *outages) read(ctx context.Context, partition int16, run func(context.Co
 	if !ok {
 		return ErrNodeDown
 	}
+
 	limited, cancel := context.WithTimeout(ctx, nodeTimeout)
 	defer cancel()
 	err := run(limited)
+
+	// A client that leaves, or a request whose own time ends, says nothing about the node.
 	o.leave(partition, probe, ctx.Err() == nil && nodeFailed(err), err == nil || errors.Is(err, pgx.ErrNoRows))
 	return err
 }

@@ -51,6 +51,8 @@ func (g *Registry) Issue(ctx context.Context, r KeySpec) (IssuedKey, error) {
 	// Only the hash of the key is stored.
 	issued := IssuedKey{Key: NewKey(), Record: r.record()}
 	issued.Short, issued.Pepper = issued.Key.Short(), g.pepper.id
+
+	// The caller gets the key only after the commit is on the disk.
 	err := g.write(ctx, func(tx pgx.Tx) error {
 		return tx.QueryRow(ctx, insertKeySQL,
 			issued.ID, r.Name, issued.Short, g.pepper.hash(issued.Key), g.pepper.id, r.Grant.Kind, r.Grant.ID, r.Scopes,
@@ -71,6 +73,7 @@ func (g *Registry) Covers(ctx context.Context, grant Grant) (covers bool, err er
 			"join projection.phone_system_group_member m on m.system_id = s.id where m.group_id = $1",
 		GrantOrganization: "select count(*) > 0 from projection.phone_system where organization_id = $1",
 	}[grant.Kind]
+
 	if err := g.pool.QueryRow(ctx, statement, grant.ID).Scan(&covers); err != nil {
 		return false, fmt.Errorf("look up %s %s: %w", grant.Kind, grant.ID, err)
 	}
@@ -161,6 +164,8 @@ func (g *Registry) end(
 		if _, err := tx.Exec(ctx, statement, arguments...); err != nil {
 			return fmt.Errorf("end key: %w", err)
 		}
+
+		// The same transaction reads the key, so the record has the new end.
 		key, err = show(ctx, tx, id)
 		return err
 	})
@@ -194,11 +199,13 @@ var auditKeySQL string
 func (g *Registry) Audit(
 	ctx context.Context, id uuid.UUID, since time.Time, limit int,
 ) (entries []AuditEntry, more bool, err error) {
+	// The statement reads one entry more than the limit, which tells whether there are more.
 	rows, _ := g.pool.Query(ctx, auditKeySQL, id, since, limit+1)
 	entries, err = pgx.CollectRows(rows, pgx.RowToStructByName[AuditEntry])
 	if err != nil {
 		return nil, false, fmt.Errorf("audit key: %w", err)
 	}
+
 	if more = len(entries) > limit; more {
 		entries = entries[:limit]
 	}

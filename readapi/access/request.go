@@ -37,10 +37,12 @@ func (r KeySpec) withDefaults() KeySpec {
 }
 
 func (r KeySpec) validate(now time.Time) error {
+	// The error lists all problems, so that the operator corrects them in one step.
 	var problems []string
 	if r.Name == "" || !utf8.ValidString(r.Name) || strings.ContainsRune(r.Name, 0) {
 		problems = append(problems, "a key needs a name")
 	}
+
 	if !r.Grant.known() || r.Grant.ID == uuid.Nil {
 		problems = append(problems, "a key needs one grant: name a system, a group or an organization by its UUID")
 	}
@@ -51,6 +53,7 @@ func (r KeySpec) validate(now time.Time) error {
 			problems = append(problems, fmt.Sprintf("%s is not a network: write it like 192.0.2.0/24", network))
 		}
 	}
+
 	if r.Tier != TierStandard && r.Tier != TierPremium {
 		problems = append(problems, fmt.Sprintf("unknown tier %q: use standard or premium", string(r.Tier)))
 	}

@@ -85,6 +85,7 @@ func (g *Registry) roll(ctx context.Context, tx pgx.Tx, id uuid.UUID, r Roll) (R
 	if _, err := tx.Exec(ctx, lockLineageSQL, id); err != nil {
 		return RolledKey{}, fmt.Errorf("lock lineage: %w", err)
 	}
+
 	old, err := show(ctx, tx, id)
 	if err != nil {
 		return RolledKey{}, err
@@ -100,6 +101,7 @@ func (g *Registry) roll(ctx context.Context, tx pgx.Tx, id uuid.UUID, r Roll) (R
 		return RolledKey{}, fmt.Errorf("roll key: %w", err)
 	}
 
+	// Both records are read as the roll has left them.
 	if old, err = show(ctx, tx, id); err != nil {
 		return RolledKey{}, err
 	}

@@ -28,6 +28,8 @@ func NewSealer(secret []byte, purpose string) (*Sealer, error) {
 	if len(secret) < MinSecret {
 		return nil, fmt.Errorf("the secret has %d bytes: use at least %d", len(secret), MinSecret)
 	}
+
+	// The first half is the key of the cipher, the second half the key of the nonces.
 	keys, err := hkdf.Key(sha256.New, secret, nil, "callboard "+purpose, 64)
 	if err != nil {
 		return nil, err

@@ -43,6 +43,8 @@ func newUnknownKeys() *unknownKeys {
 func (u *unknownKeys) throttled(short string, client netip.Addr, now time.Time) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+
+	// A client whose key was valid is not locked out by other clients of its network.
 	if last, known := u.valid.get(short); known && now.Sub(last) < validTime {
 		return false
 	}

@@ -42,6 +42,8 @@ func newBucket(at bucketLocation) (*bucket, error) {
 		}),
 		asking: &http.Client{Timeout: retrieveTimeout},
 	}
+
+	// Wrong settings are an error here, and not at the first link.
 	_, err = b.client(credentials.Value{})
 	return b, err
 }
@@ -74,9 +76,12 @@ func (b *bucket) Sign(ctx context.Context, o Object) (Link, error) {
 		return Link{}, fmt.Errorf("sign a link to audio: %w", ctx.Err())
 	case err != nil:
 		return Link{}, fmt.Errorf("sign a link to audio: %w: %w", ErrNoCredentials, err)
+
+	// The chain returns anonymous credentials where no provider has any.
 	case v.SignerType.IsAnonymous():
 		return Link{}, fmt.Errorf("sign a link to audio: %w", ErrNoCredentials)
 	}
+
 	client, err := b.client(v)
 	if err != nil {
 		return Link{}, err
@@ -90,10 +95,13 @@ func (b *bucket) Sign(ctx context.Context, o Object) (Link, error) {
 	if err != nil {
 		return Link{}, fmt.Errorf("sign a link to audio: %w", err)
 	}
+
 	issued, err := time.Parse("20060102T150405Z", signed.Query().Get("X-Amz-Date"))
 	if err != nil {
 		return Link{}, fmt.Errorf("sign a link to audio: %w", err)
 	}
+
+	// A link expires at a whole second, so the end of the credentials is rounded down.
 	expires := issued.Add(lifetime)
 	if end := v.Expiration.Truncate(time.Second); !v.Expiration.IsZero() && end.Before(expires) {
 		expires = end

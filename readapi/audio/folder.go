@@ -78,6 +78,8 @@ func (f *Folder) open(key string) (*audioFile, error) {
 	if err != nil {
 		return nil, ErrNotFound
 	}
+
+	// The root refuses symbolic links that lead out of the folder.
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
 		return nil, err
@@ -92,6 +94,7 @@ func (f *Folder) open(key string) (*audioFile, error) {
 	if !info.Mode().IsRegular() {
 		return nil, ErrNotFound
 	}
+
 	file, err := root.Open(path)
 	if err != nil {
 		return nil, notFoundOr(err)
@@ -135,6 +138,7 @@ func (f *Folder) Serve(w http.ResponseWriter, r *http.Request, token string) err
 	if err != nil {
 		return err
 	}
+
 	file, err := f.open(object.Key)
 	if err != nil {
 		return err
@@ -202,6 +206,8 @@ func (e *errorFilter) err(size int64) error {
 	if e.errorStatus == 0 {
 		return nil
 	}
+
+	// The headers of the file do not fit the problem document that follows.
 	for _, name := range []string{"Content-Disposition", "Etag", "Last-Modified"} {
 		e.Header().Del(name)
 	}

@@ -76,6 +76,7 @@ func parseBucket(u *url.URL) (bucketLocation, error) {
 	if err := s3utils.CheckValidBucketNameStrict(u.Host); err != nil {
 		return bucketLocation{}, errors.New("names no bucket: " + locationForm)
 	}
+
 	b := bucketLocation{name: u.Host, host: "s3.amazonaws.com", secure: true, style: minio.BucketLookupAuto}
 	if prefix := strings.Trim(u.Path, "/"); prefix != "" {
 		b.prefix = prefix + "/"
@@ -85,6 +86,8 @@ func parseBucket(u *url.URL) (bucketLocation, error) {
 	if err != nil {
 		return bucketLocation{}, err
 	}
+
+	// The region is read first, because an endpoint without a region gets a default region.
 	b.region = options["region"]
 	if endpoint, custom := options["endpoint"]; custom {
 		b.style = minio.BucketLookupPath // every server supports it, and it needs a certificate for one host only
@@ -115,6 +118,7 @@ func parseOptions(query string) (map[string]string, error) {
 		case len(values) > 1 || values[0] == "":
 			return nil, errors.New("has a " + name + " that is empty or set twice")
 		}
+
 		options[name] = values[0]
 	}
 	return options, nil

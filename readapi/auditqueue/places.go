@@ -32,6 +32,7 @@ func (p *places) take(lineage uuid.UUID, refused bool) bool {
 	if refused {
 		full = held.refused >= refusedPlaces
 	}
+
 	if full || p.taken >= p.capacity {
 		return false
 	}
@@ -48,6 +49,8 @@ func (p *places) add(lineage uuid.UUID, refused bool, n int) {
 		held.granted += n
 	}
 	p.taken += n
+
+	// A lineage without places costs no memory.
 	if p.lineages[lineage] = held; held == (holding{}) {
 		delete(p.lineages, lineage)
 	}

@@ -127,6 +127,8 @@ func (q *Queue) append(p pending) {
 	if len(q.pending) < events.MaxAuditEntries {
 		return
 	}
+
+	// Run is told once, even if it does not listen yet.
 	select {
 	case q.full <- struct{}{}:
 	default:

@@ -68,6 +68,8 @@ func (r *refusals) add(lineage uuid.UUID, e events.AuditEntry, now time.Time, wr
 		k.groups[g] = c
 		k.separate++
 		r.groups++
+
+		// Without a place, the request is counted in its new group.
 		if write(lineage, e) {
 			return
 		}
@@ -108,6 +110,8 @@ func (r *refusals) flushDue(now time.Time, write write) {
 			delete(r.keys, k.id)
 			continue
 		}
+
+		// A key that still has a group is looked at again after another countTime.
 		k.until = now.Add(countTime)
 		r.due = append(r.due, k)
 	}
@@ -123,10 +127,13 @@ func (r *refusals) flushAll(write write) {
 func (r *refusals) writeCounts(k *refusedKey, write write) {
 	for g, c := range k.groups {
 		switch {
+		// A group stays when its count is written, so that its next request is counted, too.
 		case c.entry.Count > 0:
 			if write(k.lineage, c.result()) {
 				c.entry.Count = 0
 			}
+
+		// A group without requests in this countTime is forgotten. Only separate groups count towards the limits.
 		case g.overflow:
 			delete(k.groups, g)
 		default:

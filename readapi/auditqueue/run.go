@@ -42,8 +42,11 @@ func (q *Queue) Run(ctx context.Context) error {
 		switch {
 		case err == nil:
 			q.acknowledge(len(entries))
+
+		// The server refuses a message of this size, so the entries travel in smaller messages.
 		case errors.Is(err, nats.ErrMaxPayload) && len(entries) > 1:
 			limit = len(entries) / 2
+
 		default:
 			return q.close(err)
 		}
@@ -79,6 +82,7 @@ func (q *Queue) next(ctx, flush context.Context, tick <-chan time.Time, limit in
 		case <-tick:
 			ticked = true
 		case <-done:
+			// A closed channel would end every further wait at once.
 			done = nil
 		case <-flush.Done():
 			return nil
@@ -91,11 +95,13 @@ func (q *Queue) next(ctx, flush context.Context, tick <-chan time.Time, limit in
 func (q *Queue) peek(limit int, stopping bool) (entries []events.AuditEntry, idle bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+
 	if stopping {
 		q.stop()
 	} else {
 		q.refusals.flushDue(time.Now(), q.appendRefused)
 	}
+
 	entries = make([]events.AuditEntry, min(len(q.pending), limit))
 	for i := range entries {
 		entries[i] = q.pending[i].AuditEntry
@@ -142,6 +148,8 @@ func (q *Queue) publish(ctx context.Context, entries []events.AuditEntry) error 
 	if err != nil {
 		return err
 	}
+
+	// A message that is too large for the server is split by the caller, not sent again.
 	attempt := func() error {
 		err := q.send(ctx, entries[0].ID, message)
 		if errors.Is(err, nats.ErrMaxPayload) && len(entries) > 1 {
@@ -173,8 +181,11 @@ func (q *Queue) send(ctx context.Context, id uuid.UUID, message []byte) error {
 	if status := q.js.Conn().Status(); status != nats.CONNECTED {
 		return fmt.Errorf("NATS: %s", status)
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, ackWait)
 	defer cancel()
+
+	// The caller sends the message again, so the client does not.
 	_, err := q.js.Publish(ctx, events.AuditSubject, message,
 		jetstream.WithMsgID(id.String()), jetstream.WithExpectStream(events.AuditStream), jetstream.WithRetryAttempts(0))
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {

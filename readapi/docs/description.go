@@ -102,6 +102,7 @@ func readFiles() (description, error) {
 		if err != nil {
 			return description{}, err
 		}
+
 		d.Paths = append(d.Paths, resource.Paths...)
 		for _, kind := range resource.Components {
 			d.Components = addComponents(d.Components, kind)
@@ -143,8 +144,10 @@ func (d *description) selectApproved(approvals Approvals) error {
 		if !approved {
 			continue
 		}
+
 		p.value.Get.Stage, p.value.Get.Deprecated = stage, stage == Deprecated
 		selected = append(selected, p)
+
 		described[p.value.Get.ID] = true
 		for _, name := range p.value.Get.Tags {
 			used[name] = true
@@ -154,6 +157,7 @@ func (d *description) selectApproved(approvals Approvals) error {
 	d.Paths = selected
 	d.Tags = slices.DeleteFunc(d.Tags, func(t tag) bool { return !used[t.Name] })
 
+	// An operation that is served must be described.
 	var problems []error
 	for _, a := range approvals {
 		if !described[a.Operation] {
@@ -172,6 +176,7 @@ func (d *description) dropUnusedComponents() error {
 	if err != nil {
 		return err
 	}
+
 	used := make(map[string]bool)
 	d.addReferences(text, used)
 

@@ -40,6 +40,8 @@ func addGuide(files map[string]File, prefix string, assets map[string]string) er
 		if err != nil {
 			return err
 		}
+
+		// A document is served beside the guide, without the folder of its file.
 		served := prefix + "/docs/" + path.Base(document.name)
 		values[key] = served
 		files[served] = File{ContentType: document.contentType, CacheControl: revalidate, Body: content}

@@ -17,18 +17,23 @@ type member[T any] struct {
 // UnmarshalJSON implements [json.Unmarshaler].
 func (o *ordered[T]) UnmarshalJSON(data []byte) error {
 	decoder := strictDecoder(data)
+
+	// The first token is the opening brace.
 	if _, err := decoder.Token(); err != nil {
 		return err
 	}
+
 	for decoder.More() {
 		name, err := decoder.Token()
 		if err != nil {
 			return err
 		}
+
 		var value T
 		if err := decoder.Decode(&value); err != nil {
 			return err
 		}
+
 		*o = append(*o, member[T]{name.(string), value})
 	}
 	return nil
@@ -41,6 +46,7 @@ func (o ordered[T]) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
+
 		for _, part := range []any{m.name, m.value} {
 			text, err := encode(part)
 			if err != nil {
@@ -48,6 +54,8 @@ func (o ordered[T]) MarshalJSON() ([]byte, error) {
 			}
 			b = append(append(b, text...), ':')
 		}
+
+		// Both parts have a colon after them, but a value needs none.
 		b = b[:len(b)-1]
 	}
 	return append(b, '}'), nil

@@ -52,6 +52,7 @@ func Files(baseURL, prefix string, approvals Approvals) (map[string]File, error)
 	if err != nil {
 		return nil, err
 	}
+
 	index, err := render("index.html", map[string]any{
 		"Description": prefix + "/openapi.json", "Guide": prefix + guidePath, "Assets": names,
 	})
@@ -59,6 +60,7 @@ func Files(baseURL, prefix string, approvals Approvals) (map[string]File, error)
 		return nil, err
 	}
 
+	// The page is found with and without a slash at the end.
 	files[prefix+"/docs"], files[prefix+"/docs/"] = index, index
 	return files, addGuide(files, prefix, names)
 }
@@ -103,6 +105,7 @@ func addAssets(files map[string]File, folder string) (map[string]string, error) 
 			return nil, fmt.Errorf("asset %s: %w", a.name, err)
 		}
 
+		// An asset that is stored compressed is served in both forms.
 		file := File{ContentType: a.contentType, CacheControl: immutable, Body: stored}
 		name, gzipped := strings.CutSuffix(path.Base(a.name), ".gz")
 		if gzipped {

@@ -20,10 +20,14 @@ func String(b []byte, s string) []byte { return appendText(b, []byte(s)) }
 // appendText is [String] for bytes.
 func appendText(b, s []byte) []byte {
 	b = append(b, '"')
+
+	// The bytes from start on are not appended yet. Bytes that need no escape are appended together.
 	start := 0
+
 	for i := plain(s, 0); i < len(s); i = plain(s, i) {
 		switch c := s[i]; {
 		case c >= utf8.RuneSelf:
+			// Only bytes that are not UTF-8 are replaced.
 			r, size := utf8.DecodeRune(s[i:])
 			if r == utf8.RuneError && size == 1 {
 				b = append(b, s[start:i]...)
@@ -31,6 +35,7 @@ func appendText(b, s []byte) []byte {
 				start = i + 1
 			}
 			i += size
+
 		default:
 			b = append(b, s[start:i]...)
 			b = appendEscaped(b, c)
@@ -38,6 +43,7 @@ func appendText(b, s []byte) []byte {
 			start = i
 		}
 	}
+
 	b = append(b, s[start:]...)
 	return append(b, '"')
 }
@@ -49,18 +55,21 @@ const longestEscape = len(`\u0001`)
 func textSize(s []byte) int {
 	var escaped [longestEscape]byte
 	size := len(`""`) + len(s)
+
 	for i := plain(s, 0); i < len(s); i = plain(s, i) {
 		if s[i] < utf8.RuneSelf {
 			size += len(appendEscaped(escaped[:0], s[i])) - 1
 			i++
 			continue
 		}
+
 		r, width := utf8.DecodeRune(s[i:])
 		if r == utf8.RuneError && width == 1 {
 			size += len("\ufffd") - 1
 		}
 		i += width
 	}
+
 	return size
 }
 
@@ -76,6 +85,8 @@ func plain(s []byte, i int) int {
 			break
 		}
 	}
+
+	// The byte is among the next eight, or the text has fewer than eight left.
 	for ; i < len(s); i++ {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
 			break
@@ -120,6 +131,7 @@ func Time(b []byte, t time.Time) []byte {
 	year, month, day := t.Date()
 	hour, minute, second := t.Clock()
 	millisecond := t.Nanosecond() / int(time.Millisecond)
+
 	text := [...]byte{
 		digit(year / 1000), digit(year / 100), digit(year / 10), digit(year), '-',
 		digit(int(month) / 10), digit(int(month)), '-', digit(day / 10), digit(day), 'T',
@@ -136,6 +148,7 @@ func digit(n int) byte { return byte('0' + uint(n)%10) }
 func UUID(b []byte, id uuid.UUID) []byte {
 	var text [38]byte
 	text[0], text[9], text[14], text[19], text[24], text[37] = '"', '-', '-', '-', '-', '"'
+
 	at := 1
 	for i, c := range id {
 		if i == 4 || i == 6 || i == 8 || i == 10 {

@@ -44,15 +44,19 @@ func Code(name, kind string) Member {
 func ScoredCode(name, kind string) Member {
 	return Member{name, []uint32{pgtype.TextOID, pgtype.Float8OID}, func(b []byte, r *RowWriter, columns [][]byte) []byte {
 		object, score := r.Names.Code(kind, columns[0])
+
+		// The score follows the label in the same object, so the closing brace is left out.
 		if object = object[:len(object)-len("}")]; r.fits(b, len(object)) {
 			b = append(b, object...)
 		}
+
 		b = append(b, `,"score":`...)
 		if columns[1] != nil {
 			b = appendDouble(b, columns[1])
 		} else {
 			b = append(b, score...)
 		}
+
 		return append(b, '}')
 	}}
 }

@@ -48,6 +48,7 @@ func (t *Layout) check(columns []pgconn.FieldDescription) error {
 	if len(columns) != len(t.types) {
 		return fmt.Errorf("the statement has %d columns, want %d", len(columns), len(t.types))
 	}
+
 	for i := range columns {
 		c, oid := &columns[i], t.types[i]
 		binary := c.Format == pgtype.BinaryFormatCode || oid == pgtype.TextOID || oid == pgtype.JSONOID

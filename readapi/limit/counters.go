@@ -83,6 +83,7 @@ func (c *counters) quota(b bucket, now instant) quota {
 		}
 		used += taken
 	}
+
 	return quota{policy: b.policy, remaining: max(0, b.limit-used), wait: wait}
 }
 
@@ -96,6 +97,8 @@ func (c *counters) take(buckets []bucket, m moment) bool {
 	if c.full(buckets, m) {
 		return false
 	}
+
+	// A newest counter that is ahead of the clock keeps its date: its permits return late, never early.
 	newest := &c.List[0]
 	if c.Second == int64(m.latest/second) {
 		newest.Last = max(newest.Last, uint16(m.latest%second))
@@ -111,6 +114,8 @@ func (c *counters) merge(other counters) {
 	if other.Second > c.Second {
 		*c, other = other, *c
 	}
+
+	// The same second is further back in the newer list.
 	later := int(c.Second - other.Second)
 	for i := later; i < len(c.List); i++ {
 		to, from := &c.List[i], &other.List[i-later]
@@ -125,6 +130,8 @@ func (c *counters) merge(other counters) {
 // permit again.
 func (c *counters) decision(o outcome, buckets []bucket, m moment) *Decision {
 	d := &Decision{Allowed: o == allowedByNATS || o == allowedWithoutNATS, outcome: o, buckets: buckets}
+
+	// The budget that stays full longest decides when a client tries again.
 	var wait instant
 	for _, b := range buckets {
 		q := c.quota(b, m.earliest)
@@ -133,6 +140,7 @@ func (c *counters) decision(o outcome, buckets []bucket, m moment) *Decision {
 		}
 		d.quotas = append(d.quotas, q)
 	}
+
 	if !d.Allowed {
 		d.RetryAfter = seconds(wait)
 	}

@@ -84,21 +84,26 @@ type metrics struct {
 // newMetrics registers the metrics. It panics if they are registered already.
 func newMetrics(registerer prometheus.Registerer) *metrics {
 	factory := promauto.With(registerer)
+
 	m := &metrics{
 		decisions: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "callboard_readapi_limit_decisions_total",
 			Help: "Decisions on budgets by outcome.",
 		}, []string{"outcome"}),
+
 		waiting: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "callboard_readapi_limit_waiting",
 			Help: "Requests that wait for a decision on their budget.",
 		}),
+
 		duration: factory.NewHistogram(prometheus.HistogramOpts{
 			Name:    "callboard_readapi_limit_seconds",
 			Help:    "Time to take a permit in seconds. Requests that are refused from memory are not included.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
 		}),
 	}
+
+	// A counter that has not counted yet is exported, too.
 	for _, o := range []outcome{
 		allowedByNATS, refusedByNATS, refusedFromMemory, allowedWithoutNATS, refusedWithoutNATS, abandoned,
 	} {

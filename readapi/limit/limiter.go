@@ -60,6 +60,7 @@ func New(c Config) (*Limiter, error) {
 	c.Log = c.Log.Sample(zerolog.LevelSampler{
 		WarnSampler: &zerolog.BurstSampler{Burst: 10, Period: time.Minute},
 	})
+
 	return &Limiter{
 		config: c, store: &store{js: c.JetStream, timeout: c.Timeout}, metrics: newMetrics(c.Metrics),
 		clock:    clock{local: time.Now, tick: time.Millisecond},
@@ -83,14 +84,16 @@ const (
 // an error if the connection is closed.
 func (l *Limiter) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
+
 	var serving sync.WaitGroup
 	l.serve = func(k *lineage) { serving.Go(func() { l.serveLineage(ctx, k) }) }
 
-	// No lineage is served any more once NATS is unreachable.
+	// Deferred calls run from the last to the first: once NATS is unreachable, no lineage is served any more.
 	defer serving.Wait()
 	defer cancel()
 	defer l.setUnreachable(context.Canceled)
 
+	// While NATS can't be consulted, each tick probes it.
 	conn := l.config.JetStream.Conn()
 	ticker := time.NewTicker(probeInterval)
 	defer ticker.Stop()
@@ -100,6 +103,7 @@ func (l *Limiter) Run(ctx context.Context) error {
 			l.check(ctx)
 			checked = time.Now()
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil
@@ -113,9 +117,12 @@ func (l *Limiter) Run(ctx context.Context) error {
 func (l *Limiter) check(ctx context.Context) {
 	found, err := l.store.ensure(ctx, l.clock.local)
 	if err == nil {
+		// Decisions need the server's time, so the clock has it before NATS is reachable.
 		l.clock.sample.Store(found)
 		err = l.store.probe(ctx)
 	}
+
+	// The end of the limiter is no outage.
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -144,6 +151,8 @@ func (l *Limiter) setReachable() (again bool) {
 	if l.unreachable == nil {
 		return false
 	}
+
+	// Requests that have waited for the first check are decided now.
 	again = l.bypassed()
 	l.unreachable = nil
 	for _, k := range l.lineages {
@@ -161,7 +170,10 @@ func (l *Limiter) setUnreachable(err error) (changed bool) {
 	if l.bypassed() {
 		return false
 	}
+
 	l.unreachable = err
+
+	// Requests that wait are decided without NATS at once.
 	for _, k := range l.lineages {
 		k.deciding, k.waiting = append(k.deciding, k.waiting...), nil
 		k.end(false)

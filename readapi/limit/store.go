@@ -77,12 +77,17 @@ func (s *store) ask(ctx context.Context, timeout time.Duration, question func(co
 	if !s.js.Conn().IsConnected() {
 		return errDisconnected
 	}
+
 	asking, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+
+	// The deadline of the request says nothing about the server.
 	err := question(asking)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return errNoReply
 	}
+
+	// An error that the server has sent is a reply, too.
 	var answer *jetstream.APIError
 	if err == nil || errors.As(err, &answer) {
 		s.replies.Add(1)
@@ -102,6 +107,7 @@ func (s *store) write(
 	ctx context.Context, lineage string, data []byte, expected uint64, timeout time.Duration,
 ) (sequence uint64, err error) {
 	m := &nats.Msg{Subject: subjectPrefix + lineage, Data: data}
+
 	err = s.ask(ctx, timeout, func(ctx context.Context) error {
 		ack, err := s.js.PublishMsg(ctx, m,
 			jetstream.WithExpectLastSequencePerSubject(expected), jetstream.WithRetryAttempts(0))
@@ -114,9 +120,12 @@ func (s *store) write(
 	switch {
 	case err == nil:
 		return sequence, nil
+
+	// Both codes mean that another reader was faster.
 	case errors.As(err, &answer) && (answer.ErrorCode == wrongSequence || answer.ErrorCode == wrongSequenceUnchecked):
 		return 0, errConflict
 	}
+
 	return 0, fmt.Errorf("write counters: %w", err)
 }
 
@@ -151,6 +160,8 @@ func (s *store) load(ctx context.Context, lineage uuid.UUID) (version, error) {
 	case err != nil:
 		return version{}, fmt.Errorf("read counters: %w", err)
 	}
+
+	// A version that can't be decoded is never taken for an empty version.
 	stored, err := decode(found.Data)
 	return version{stored, found.Sequence}, err
 }
@@ -162,8 +173,10 @@ const maxLookUp = 2 * time.Second
 // stream does not count permits. ensure does not change an existing stream, because an operator may have given it more
 // replicas.
 func (s *store) ensure(ctx context.Context, local func() time.Time) (*sample, error) {
+	// The server reads its clock between the two readings of the local clock.
 	asked := local()
 	var stream jetstream.Stream
+
 	err := s.ask(ctx, min(s.timeout, maxLookUp), func(ctx context.Context) (err error) {
 		stream, err = s.js.Stream(ctx, StreamName)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -179,6 +192,7 @@ func (s *store) ensure(ctx context.Context, local func() time.Time) (*sample, er
 	if err := CheckStream(info.Config); err != nil {
 		return nil, fmt.Errorf("stream %s: %w", StreamName, err)
 	}
+
 	s.stream.Store(&stream)
 	return &sample{asked: asked, answered: local(), server: info.TimeStamp}, nil
 }

@@ -45,6 +45,7 @@ func (l *Limiter) Take(ctx context.Context, r Request) *Decision {
 	default:
 		d = l.takeLocally(k, w.buckets)
 	}
+
 	l.metrics.count(d.outcome, began)
 	return d
 }
@@ -58,8 +59,11 @@ func (l *Limiter) enter(id uuid.UUID, w *waiter) *lineage {
 	now := l.clock.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	k := l.lineageOf(id)
 	k.stored.advance(now)
+
+	// Full counters refuse a request even while NATS can't be consulted.
 	switch {
 	case k.stored.full(w.buckets, now):
 		w.decided <- k.stored.decision(refusedFromMemory, w.buckets, now)
@@ -67,6 +71,7 @@ func (l *Limiter) enter(id uuid.UUID, w *waiter) *lineage {
 		w.decided <- nil
 	case len(k.waiting) == maxWaiting:
 		w.decided <- &Decision{RetryAfter: 1, outcome: refusedFromMemory, buckets: w.buckets}
+
 	default:
 		k.waiting = append(k.waiting, w)
 		l.serveWaiting(k)
@@ -83,6 +88,7 @@ func (l *Limiter) await(ctx context.Context, w *waiter) *Decision {
 	}
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
+
 	l.metrics.waiting.Inc()
 	defer l.metrics.waiting.Dec()
 
@@ -98,7 +104,7 @@ func (l *Limiter) await(ctx context.Context, w *waiter) *Decision {
 		}
 	}
 
-	// A decision can have come meanwhile.
+	// A decision can have come meanwhile. A request that is gone takes no permit in a later version.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.gone = true
@@ -115,6 +121,7 @@ func (l *Limiter) takeLocally(k *lineage, buckets []bucket) *Decision {
 	now := l.clock.localNow()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	k.local.advance(now)
 	o := refusedWithoutNATS
 	if k.local.take(buckets, now) {
@@ -180,10 +187,12 @@ func (l *Limiter) serveLineage(ctx context.Context, k *lineage) {
 		switch own := l.settle(k, next, stored, err); {
 		case own:
 			conflicts = 0
+
 		case err == nil:
 			// Readers that write one version pause for a random time, so that they do not meet again.
 			conflicts++
 			time.Sleep(rand.N(500 * time.Microsecond << min(conflicts, 4)))
+
 		case ctx.Err() == nil:
 			l.failed(err)
 		}
@@ -197,13 +206,18 @@ func (l *Limiter) next(k *lineage) (next version, taken bool) {
 	now := l.clock.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	k.stored.advance(now)
+
+	// The mark identifies this version even if its acknowledgement is lost.
 	next = k.stored
 	next.Mark = rand.Uint64()
+
 	for _, w := range k.waiting {
 		if w.gone {
 			continue
 		}
+
 		o := refusedByNATS
 		if next.take(w.buckets, now) {
 			o, taken = allowedByNATS, true
@@ -225,6 +239,7 @@ func (l *Limiter) next(k *lineage) (next version, taken bool) {
 func (l *Limiter) settle(k *lineage, next, stored version, err error) (own bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	own = err == nil && stored.Mark == next.Mark
 	switch {
 	case own:
@@ -232,6 +247,8 @@ func (l *Limiter) settle(k *lineage, next, stored version, err error) (own bool)
 		k.end(true)
 	case err != nil: // the permits may be used
 		k.end(false)
+
+	// Another reader was faster. Its permits count, and the requests wait again, before newer requests.
 	default:
 		k.stored.merge(stored.counters)
 		k.stored.sequence = stored.sequence

@@ -37,6 +37,8 @@ func (d *Detail) Find(ctx context.Context, k Key, out *encode.RowWriter) (comple
 		if !rows.Next() {
 			return noRow(rows)
 		}
+
+		// The phone system exists, but it has no row that the key may read.
 		if rows.RawValues()[1] == nil {
 			return ErrNotFound
 		}
@@ -44,6 +46,8 @@ func (d *Detail) Find(ctx context.Context, k Key, out *encode.RowWriter) (comple
 		if err := scanFirst(rows, &completeThrough); err != nil {
 			return err
 		}
+
+		// The first column is the watermark, and the other columns are the row.
 		if err := out.Begin(rows.FieldDescriptions()[1:]); err != nil {
 			return err
 		}

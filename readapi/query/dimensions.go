@@ -45,6 +45,7 @@ func readDimensions(rows pgx.Rows, completeThrough *time.Time, begin func(time.T
 	const common = 2
 	var d Dimension
 	var generatedAt time.Time
+
 	if !rows.Next() {
 		return noRow(rows)
 	}

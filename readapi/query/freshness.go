@@ -23,13 +23,17 @@ type Freshness struct {
 func (p *Projection) Freshness(ctx context.Context) (Freshness, error) {
 	var f Freshness
 	err := p.runShort(ctx)(freshnessSQL, nil, func(rows pgx.Rows) error {
+		// A statement that runs again fills another map.
 		f.Watermarks = make(map[int]time.Time)
+
 		for rows.Next() {
 			var partition pgtype.Int2
 			var watermark pgtype.Timestamptz
 			if err := rows.Scan(&f.Generation, &partition, &watermark); err != nil {
 				return err
 			}
+
+			// A projection without any position has one row without a partition.
 			if partition.Valid {
 				f.Watermarks[int(partition.Int16)] = watermark.Time
 			}

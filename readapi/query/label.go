@@ -18,9 +18,11 @@ func Label(code, known string) string {
 	case !strings.ContainsFunc(code, func(r rune) bool { return unicode.In(r, unicode.Letter, unicode.Digit) }):
 		return code
 	}
+
 	words := strings.Join(strings.FieldsFunc(code, func(r rune) bool {
 		return !unicode.In(r, unicode.Letter, unicode.Mark, unicode.Digit)
 	}), " ")
+
 	first, size := utf8.DecodeRuneInString(words)
 	return string(unicode.ToUpper(first)) + words[size:]
 }

@@ -35,6 +35,7 @@ func (l *List) Page(ctx context.Context, f Filter, out *encode.RowWriter) (Page,
 	if err != nil {
 		return Page{}, err
 	}
+
 	var page Page
 	err = l.projection.ofSystem(l.projection.runShort(ctx), sql, f.System, arguments, func(rows pgx.Rows) error {
 		return page.read(rows, out)
@@ -82,6 +83,8 @@ func (l *List) statement(f Filter) (sql string, arguments []any, err error) {
 	if f.Narrowing.On {
 		count++
 	}
+
+	// A path with fewer columns than the filter would return rows that do not match.
 	for _, p := range l.paths {
 		if values, ok := p.values(f); ok && len(p.columns) == count {
 			sql, arguments = p.statement(f, values)

@@ -80,8 +80,12 @@ func (d *NameCache) add(s *cacheEntry, n names) {
 	s.mu.Lock()
 	size := s.names.add(n)
 	s.mu.Unlock()
+
+	// No goroutine holds both locks.
 	d.mu.Lock()
 	defer d.mu.Unlock()
+
+	// An entry that was removed meanwhile is not counted.
 	if s.element != nil {
 		d.grow(s, size)
 	}
@@ -120,12 +124,15 @@ func newNameCacheMetrics(registerer prometheus.Registerer) nameCacheMetrics {
 		Name: "callboard_readapi_directory_pages_total",
 		Help: "Report pages by whether the reader knew all their names (hit) or read some (miss).",
 	}, []string{"result"})
+
 	return nameCacheMetrics{
 		hits: pages.WithLabelValues("hit"), misses: pages.WithLabelValues("miss"),
+
 		reruns: factory.NewCounter(prometheus.CounterOpts{
 			Name: "callboard_readapi_directory_reruns_total",
 			Help: "Statements of report pages that ran again because names changed before they were read.",
 		}),
+
 		bytes: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "callboard_readapi_directory_bytes", Help: "Bytes of names and labels that the reader keeps.",
 		}),

@@ -45,6 +45,7 @@ func (n names) add(others names) (size int64) {
 
 // arguments are the keys for names.sql, after the partition and the phone system.
 func (n names) arguments() (arguments []any) {
+	// The arguments have the order of the numbers in names.sql.
 	for _, family := range []string{"call_group", "extension", "representative"} {
 		ids := []pgtype.UUID{}
 		for key := range n {
@@ -54,6 +55,7 @@ func (n names) arguments() (arguments []any) {
 		}
 		arguments = append(arguments, ids)
 	}
+
 	for _, kind := range []string{"category", "overall_sentiment", "employee_sentiment", "customer_sentiment"} {
 		codes := []string{}
 		for key := range n {
@@ -63,15 +65,18 @@ func (n names) arguments() (arguments []any) {
 		}
 		arguments = append(arguments, codes)
 	}
+
 	return arguments
 }
 
 // read sets the names of all keys to what the statement found, and returns the edition of its snapshot. A code's last
 // label counts.
 func (n names) read(rows pgx.Rows) (e edition, err error) {
+	// A key without a row keeps a name that depends on the key alone.
 	for key := range n {
 		n[key] = unknownName(key)
 	}
+
 	if !rows.Next() {
 		return e, noRow(rows)
 	}
@@ -85,6 +90,8 @@ func (n names) read(rows pgx.Rows) (e edition, err error) {
 		if err := rows.Scan(&e, &family, &id, &code, &name, &number, &score); err != nil {
 			return e, err
 		}
+
+		// A deleted target has an identifier but no name.
 		key := nameKey{family: family.String, id: id.Bytes, code: code.String}
 		switch {
 		case id.Valid && !name.Valid:

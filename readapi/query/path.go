@@ -46,11 +46,15 @@ func (p path) statement(f Filter, values []any) (sql string, arguments []any) {
 	if p.firstSQL == "" {
 		return p.sql, append([]any{w.From, w.Until, f.Offset, f.Limit}, values...)
 	}
+
 	if len(values) == 0 {
 		values = []any{""} // the subset of all rows
 	}
+
+	// The projector's counts serve whole days, the index the rest of the window.
 	days := w.wholeDays()
 	arguments = append([]any{w.From, w.Until, f.Limit, days.From, days.Until}, values...)
+
 	if f.Offset == 0 {
 		return p.firstSQL, arguments
 	}
@@ -59,6 +63,8 @@ func (p path) statement(f Filter, values []any) (sql string, arguments []any) {
 
 func (s listSource) paths() []path {
 	paths := []path{s.countedPath("", "page_row", s.rows)}
+
+	// The rows of a counted condition come from the rows' table, or by the keys of an index table.
 	if c := s.counted; c.keys != "" {
 		page := "(select r.* from page_row join (" + s.rows +
 			") r on r.id = page_row.id order by r.created_at desc, r.id desc)"
@@ -66,12 +72,15 @@ func (s listSource) paths() []path {
 	} else if c.sql != "" {
 		paths = append(paths, s.countedPath(c.column, "page_row", c.and(s.rows, "$8::text")))
 	}
+
+	// Every combination of selective filters has a statement, with and without the counted condition.
 	for _, some := range subsets(s.selective) {
 		paths = append(paths, s.selectivePath(some))
 		if s.counted.sql != "" {
 			paths = append(paths, s.selectivePath(append(some, s.counted)))
 		}
 	}
+
 	return paths
 }
 

@@ -49,6 +49,7 @@ func appendRows(out *encode.RowWriter) read {
 					return err
 				}
 			}
+
 			if err := out.Append(rows.RawValues()); err != nil {
 				return err
 			}

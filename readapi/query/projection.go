@@ -105,6 +105,7 @@ func (p *Projection) ofSystem(run runner, sql string, system uuid.UUID, argument
 		if locateErr != nil {
 			return locateErr
 		}
+
 		if missing && err != nil {
 			return ErrNoSystem
 		}
@@ -120,6 +121,7 @@ func (p *Projection) ofSystem(run runner, sql string, system uuid.UUID, argument
 func (p *Projection) missing(run runner, system uuid.UUID, in int16, partitions int) (missing bool, err error) {
 	var now int
 	var found bool
+
 	err = run(locateSQL, []any{in, schema.UUID(system)}, func(rows pgx.Rows) error {
 		if !rows.Next() {
 			return noRow(rows)
@@ -129,10 +131,13 @@ func (p *Projection) missing(run runner, system uuid.UUID, in int16, partitions 
 	if err != nil {
 		return false, fmt.Errorf("locate: %w", err)
 	}
+
+	// By another number, the phone system can be in another partition.
 	if now != partitions {
 		p.partitions.Learn(now)
 		return false, nil
 	}
+
 	return !found, nil
 }
 

@@ -50,6 +50,8 @@ func (p *Projection) GetRecordingAudio(
 		if !rows.Next() {
 			return noRow(rows)
 		}
+
+		// The phone system exists, but it has no audio with the SID.
 		if rows.RawValues()[1] == nil {
 			return ErrNotFound
 		}

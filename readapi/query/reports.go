@@ -96,6 +96,7 @@ func (p *Projection) CallLogReports(d *NameCache) *Reports {
 	compose := func(sql string) string {
 		return strings.ReplaceAll(sql, "{{snapshot}}", snapshotSQL)
 	}
+
 	by := func(sql string) map[TimeField]string {
 		named := make(map[TimeField]string)
 		for _, t := range []TimeField{CreatedAt, UpdatedAt} {
@@ -103,6 +104,7 @@ func (p *Projection) CallLogReports(d *NameCache) *Reports {
 		}
 		return named
 	}
+
 	return &Reports{
 		projection: p, cache: d, sql: by(listCallLogReportsSQL), transcribed: by(listTranscribedCallLogReportsSQL),
 		namesSQL: compose(namesSQL),
@@ -128,6 +130,8 @@ func (r *Reports) Page(ctx context.Context, f ReportFilter, out *encode.RowWrite
 	page, err = r.read(run, f, out)
 	for attempt := 0; attempt < reportAttempts && errors.Is(err, errOtherEdition); attempt++ {
 		r.cache.metrics.reruns.Inc()
+
+		// One snapshot has one edition of names, unless a rebuild switches generations meanwhile.
 		err = r.projection.inSnapshot(ctx, func(run runner) error {
 			page, err = r.read(run, f, out)
 			return err
@@ -144,12 +148,14 @@ func (r *Reports) read(run runner, f ReportFilter, out *encode.RowWriter) (Repor
 	var reading *pageReading
 	sql, arguments := r.statement(f)
 	err := r.projection.ofSystem(run, sql, f.System, arguments, func(rows pgx.Rows) error {
+		// A statement that runs again begins another page.
 		reading = &pageReading{cache: r.cache, out: out}
 		return reading.read(rows, f)
 	})
 	if err != nil {
 		return ReportPage{}, err
 	}
+
 	return reading.page, reading.complete(f.System, func(arguments []any, read read) error {
 		return r.projection.ofSystem(run, r.namesSQL, f.System, arguments, read)
 	})
@@ -181,6 +187,7 @@ func (p *pageReading) read(rows pgx.Rows, f ReportFilter) error {
 	if f.Transcripts {
 		common = append(common, &p.page.StoredBytes)
 	}
+
 	if !rows.Next() {
 		return noRow(rows)
 	}
@@ -202,6 +209,7 @@ func (p *pageReading) read(rows pgx.Rows, f ReportFilter) error {
 			p.page.More = true
 			continue
 		}
+
 		row := rows.RawValues()[len(common):]
 		if err := p.append(row); err != nil {
 			return err
@@ -234,6 +242,7 @@ func (p *pageReading) append(row [][]byte) error {
 		return err
 	}
 
+	// All rows after a missing name wait, too, so that they stay in order.
 	p.out.Remove()
 	clone := make([][]byte, len(row))
 	for i, value := range row {
@@ -267,6 +276,8 @@ func (p *pageReading) complete(system uuid.UUID, run func(arguments []any, read 
 		p.cache.add(p.cache.entry(system, e), found)
 		return errOtherEdition
 	}
+
+	// The rows find their names in the entry now.
 	p.cache.add(p.names.entry, found)
 	p.names.missing = make(names)
 

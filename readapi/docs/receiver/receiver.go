@@ -54,18 +54,24 @@ func verify(secrets []string, header http.Header, body []byte, now time.Time) er
 	if err != nil {
 		return err
 	}
+
 	id, timestamp := header.Get("webhook-id"), header.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if id == "" || err != nil {
 		return errHeaders
 	}
+
+	// A recorded request can be sent again within the tolerance only.
 	if now.Sub(time.Unix(seconds, 0)).Abs() > tolerance {
 		return errTimestamp
 	}
+
+	// While a secret is replaced, the header has a signature for each secret.
 	for _, key := range keys {
 		mac := hmac.New(sha256.New, key)
 		_, _ = fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body)
 		want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+
 		for _, signature := range strings.Fields(header.Get("webhook-signature")) {
 			if hmac.Equal([]byte(signature), []byte(want)) { // in constant time
 				return nil
@@ -88,15 +94,20 @@ func (r receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
 		return
 	}
+
+	// The signature covers the body as received.
 	if err := verify(r.secrets, q.Header, body, time.Now()); err != nil {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return
 	}
+
+	// Only an event on the disk is answered with success: the sender does not send the event again.
 	if err := r.store(q.Header.Get("webhook-id"), body); err != nil {
 		log.Print(err)
 		http.Error(w, "not stored", http.StatusInternalServerError) // it is sent again
 		return
 	}
+
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -107,10 +118,13 @@ func (r receiver) store(id string, body []byte) error {
 		return err
 	}
 	defer func() { _ = os.Remove(file.Name()) }()
+
 	_, err = file.Write(body)
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
+
+	// The file gets its name when it is complete. The link fails if the event is stored already.
 	err = os.Link(file.Name(), filepath.Join(r.inbox, filepath.Base(id)+".json"))
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -124,10 +138,12 @@ func main() {
 	if _, err := decodeKeys(secrets); err != nil {
 		log.Fatal("WEBHOOK_SECRET is missing, or has an invalid secret: separate secrets by commas, with none after the last")
 	}
+
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:"+os.Getenv("PORT"))
 	if err != nil {
 		log.Fatal(err)
 	}
+
 	fmt.Println("listening on", listener.Addr())
 	server := &http.Server{Handler: receiver{secrets, inbox}, ReadTimeout: 10 * time.Second}
 	log.Fatal(server.Serve(listener))
