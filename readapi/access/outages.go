@@ -42,10 +42,13 @@ func (o *outages) read(ctx context.Context, partition int16, run func(context.Co
 
 	limited, cancel := context.WithTimeout(ctx, nodeTimeout)
 	defer cancel()
-	err := run(limited)
 
-	// A client that leaves, or a request whose own time ends, says nothing about the node.
-	o.leave(partition, probe, ctx.Err() == nil && nodeFailed(err), err == nil || errors.Is(err, pgx.ErrNoRows))
+	// A client that leaves, or a request whose own time ends, says nothing about the node. Nor does a panic, which ends
+	// a probe, too.
+	failed, answered := false, false
+	defer func() { o.leave(partition, probe, failed, answered) }()
+	err := run(limited)
+	failed, answered = ctx.Err() == nil && nodeFailed(err), err == nil || errors.Is(err, pgx.ErrNoRows)
 	return err
 }
 

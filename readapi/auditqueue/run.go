@@ -167,6 +167,9 @@ func (q *Queue) publish(ctx context.Context, entries []events.AuditEntry) error 
 		lastErr = err
 	})
 
+	if errors.Is(err, nats.ErrMaxPayload) {
+		return err // also after other failures
+	}
 	if err != nil {
 		return cmp.Or(lastErr, err)
 	}

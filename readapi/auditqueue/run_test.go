@@ -183,7 +183,7 @@ func TestRun_WithoutStream(t *testing.T) {
 	}
 }
 
-// If the server accepts only small messages, entries travel in smaller messages.
+// If the server accepts only small messages, entries travel in smaller messages, also after an outage.
 func TestRun_SplitsMessagesForMaxPayload(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, 0, eventstest.MaxPayload(4096))
@@ -191,7 +191,11 @@ func TestRun_SplitsMessagesForMaxPayload(t *testing.T) {
 	for range 200 {
 		h.record(newEntry())
 	}
-	if err := h.start()(); err != nil {
+	h.server.Stop()
+	stop := h.start()
+	eventstest.Eventually(t, "a failure", func() bool { return h.log.Contains("publishing audit entries failed") })
+	h.server.Start()
+	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
 	if got, messages := len(h.entries()), len(h.messages()); got != 200 || messages > 40 {

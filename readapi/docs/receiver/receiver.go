@@ -129,7 +129,16 @@ func (r receiver) store(id string, body []byte) error {
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+
+	// The name is on the disk once the folder is.
+	folder, err := os.Open(r.inbox)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 func main() {
