@@ -66,7 +66,7 @@ func (c *backupCommand) writeKeys(ctx context.Context, streams run.Streams) erro
 
 		// Each run has a partial file of its own: it may be started every minute.
 		partial := fmt.Sprintf("keys.json.%d%s", os.Getpid(), partialSuffix)
-		defer os.Remove(filepath.Join(c.Dir, partial)) //nolint:errcheck // there is none after success
+		defer os.Remove(filepath.Join(c.Dir, partial)) // there is none after success
 		_, err = writeBackupFile(c.Dir, partial, display, func(w io.Writer) error {
 			return json.NewEncoder(w).Encode(append([]access.Record{}, keys...)) // no null in JSON
 		})

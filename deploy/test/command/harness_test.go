@@ -251,9 +251,9 @@ func waitUntilCaughtUp(tb testing.TB, env map[string]string) {
 }
 
 // exec executes statements as the superuser.
-func (f *fleet) exec(sql string, parameters ...any) {
+func (f *fleet) exec(sql string) {
 	f.Helper()
-	schematest.Exec(f, f.pool, sql, parameters...)
+	schematest.Exec(f, f.pool, sql)
 }
 
 // queryText returns the only column of a query's only row.

@@ -19,8 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"callboard/events/eventstest"
 	corev1 "k8s.io/api/core/v1"
+
+	"callboard/events/eventstest"
 )
 
 // Every program accepts its pod's settings, with the secrets that deploy/kubernetes.md makes, and its admin

@@ -12,14 +12,15 @@ import (
 	"testing"
 	"time"
 
-	"callboard/deploy/test/programtest"
-	"callboard/events"
-	"callboard/events/eventstest"
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"callboard/deploy/test/programtest"
+	"callboard/events"
+	"callboard/events/eventstest"
 )
 
 //nolint:gochecknoglobals // one build for all tests

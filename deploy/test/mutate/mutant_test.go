@@ -31,6 +31,7 @@ func mutantsOf(file string, text []byte) ([]mutant, error) {
 	return mutantsOfGo(file, text)
 }
 
+//nolint:gochecknoglobals // constants
 var (
 	otherOperator = map[token.Token]string{
 		token.EQL: "!=", token.NEQ: "==", token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">",
@@ -101,6 +102,7 @@ func mutantsOfGo(file string, text []byte) ([]mutant, error) {
 	return found, nil
 }
 
+//nolint:gochecknoglobals // constants
 var (
 	sqlWord = regexp.MustCompile(`\b(and|or|greatest|least|asc|desc|min|max|is null|is not null|exists|not exists|true|false)\b|<>|<=|>=|[<>=]`)
 

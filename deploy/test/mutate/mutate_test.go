@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
+//nolint:gochecknoglobals // flags are
 var (
 	number = flag.Int("mutants", 0, "how many mutants TestMutants makes; 0 skips it")
 	seed   = flag.Uint64("seed", 1, "which ones")
@@ -29,7 +30,9 @@ var (
 
 const root = "../../.."
 
-// The files whose mutants are made: what decides about rows, keys, permits and pages.
+// patterns are the files whose mutants are made: what decides about rows, keys, permits and pages.
+//
+//nolint:gochecknoglobals // a constant
 var patterns = []string{
 	"projector/fold/*", "projector/ingest/*", "projector/store/*", "readapi/limit/*", "readapi/access/*", "readapi/report_walk.go",
 }
@@ -103,6 +106,7 @@ func TestMutants(t *testing.T) {
 
 // choose returns all mutants of the files, in random order.
 func choose(t *testing.T) []mutant {
+	t.Helper()
 	var mutants []mutant
 	for _, pattern := range patterns {
 		paths, err := filepath.Glob(filepath.Join(root, pattern))

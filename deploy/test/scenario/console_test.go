@@ -1,7 +1,6 @@
 package scenario_test
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -171,7 +170,7 @@ func requireNames(p *page, name string) {
 			continue
 		}
 		if node.Name == nil || len(node.Name.Value) <= len(`""`) {
-			p.Error(fmt.Sprintf("%s: a %s has no name", name, node.Role.Value))
+			p.Errorf("%s: a %s has no name", name, node.Role.Value)
 		}
 		named++
 	}
