@@ -59,7 +59,7 @@ func (a *Applier) Apply(ctx context.Context, messages []Decoded, received time.T
 func (a *Applier) bisect(ctx context.Context, messages []Decoded, now events.Time) error {
 	err := a.try(ctx, messages, now)
 	switch {
-	case err == nil || !store.IsRefused(err):
+	case err == nil || !store.IsSQLError(err):
 		return err
 
 	// The message at fault is in one of the halves.
@@ -70,14 +70,15 @@ func (a *Applier) bisect(ctx context.Context, messages []Decoded, now events.Tim
 		}
 		return a.bisect(ctx, messages[half:], now)
 
+	// From now on the message is a dead letter, also if this transaction fails for another reason.
+	case store.IsDataError(err) && messages[0].Reason == "":
+		messages[0].Reason = store.DataErrorReason(err)
+		return a.try(ctx, messages, now)
+
 	// Not the data is at fault, or PostgreSQL has refused the dead letter, too.
-	case !store.IsDataError(err) || messages[0].Reason != "":
+	default:
 		return err
 	}
-
-	// From now on the message is a dead letter, also if this transaction fails for another reason.
-	messages[0].Reason = store.DataErrorReason(err)
-	return a.try(ctx, messages, now)
 }
 
 // try commits messages in one transaction.

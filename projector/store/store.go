@@ -82,8 +82,8 @@ func (tx *Tx) send(ctx context.Context, pipeline *pgx.Batch) error {
 	return tx.tx.SendBatch(ctx, pipeline).Close()
 }
 
-// IsRefused tells whether PostgreSQL has answered a statement with an error.
-func IsRefused(err error) bool {
+// IsSQLError tells whether PostgreSQL has answered a statement with an error.
+func IsSQLError(err error) bool {
 	var refused *pgconn.PgError
 	return errors.As(err, &refused)
 }
