@@ -35,8 +35,7 @@ func serverAccount() (account, error) {
 		}
 	}
 
-	return account{}, errors.New("PostgreSQL does not run as root, and this machine has neither a user postgres nor a " +
-		"user nobody")
+	return account{}, errors.New("PostgreSQL does not run as root, and there is no user postgres or nobody")
 }
 
 // chown makes the account the owner of path.

@@ -170,10 +170,9 @@ func (c *Cluster) URL(database string) string {
 	return c.UserURL("postgres", c.config.Password, database)
 }
 
-// UserURL connects the given role to database.
-func (c *Cluster) UserURL(user, password, database string) string {
-	return fmt.Sprintf("postgres://%s@%s:%d/%s?sslmode=disable", url.UserPassword(user, password), address, c.port,
-		database)
+// UserURL connects a role to the database of a name.
+func (c *Cluster) UserURL(user, password, name string) string {
+	return fmt.Sprintf("postgres://%s@%s:%d/%s?sslmode=disable", url.UserPassword(user, password), address, c.port, name)
 }
 
 // Port is the server's port on 127.0.0.1.

@@ -122,8 +122,7 @@ func (f *folder) lockLog(ctx context.Context) (*os.File, error) {
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("the server that still runs in %s does not end: %w", f.path, ctx.Err()),
-				log.Close())
+			return nil, errors.Join(fmt.Errorf("the server in %s does not end: %w", f.path, ctx.Err()), log.Close())
 		}
 	}
 
