@@ -158,7 +158,7 @@ func eachMutation(t *testing.T, body []byte, check func(change string, body []by
 	walk("/", root, func(to any) { root = to }, nil)
 }
 
-// A schema has the members of the Go type, and requires those that the type cannot leave out.
+// A schema has the members of the Go type, and requires the members that the type cannot leave out.
 func TestSchema_HasTheMembersOfTheGoTypes(t *testing.T) {
 	shared := at(document(t, "schemas/defs.schema.json"), "$defs").(map[string]any)
 	for _, entity := range events.Entities() {

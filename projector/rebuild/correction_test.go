@@ -34,7 +34,7 @@ const (
 	wrongValue  = "update projection.call_log set from_name = 'wrong' where system_id = $1"
 	missingCall = `
 		delete from projection.call_log
-		where system_id = $1 and id = (select id from projection.call_log where system_id = $1 limit 1)`
+		where system_id = $1 and id = (select id from projection.call_log where system_id = $1 order by id limit 1)`
 )
 
 // newDamagedHarness returns a harness with a phone system for each statement, which damages what is served of it ($1),

@@ -225,7 +225,7 @@ func TestWebhooks_AddAndListen(t *testing.T) {
 	succeed(t, operator, ended, "publish", "-")
 	listener.Await(`"verified":false,"event":\{"type":"call.ended"`)
 	if n := strings.Count(listener.Out.String(), `"call.ended"`); n != 1 {
-		t.Errorf("events = %d, want that of the call after the endpoint was added: %s", n, listener.Out)
+		t.Errorf("events = %d, want 1, of the call after the endpoint was added: %s", n, listener.Out)
 	}
 	listener.StopCleanly(os.Interrupt)
 	expect(t, operator, 1, `(?s)the test failed: no answer.*Nothing was registered`, add[:len(add)-1]...)
@@ -240,6 +240,6 @@ func TestWebhooks_AddAndListen(t *testing.T) {
 	expect(t, operator, 0, `^status 204 after \d+ ms\n$`, "webhooks", "test", added.ID)
 	listener.Await(`"verified":true`)
 	if after, err := os.ReadFile(certificate); err != nil || !bytes.Equal(after, before) {
-		t.Errorf("the certificate has changed, %v, want that of the file", err)
+		t.Errorf("the certificate has changed, %v, want the certificate of the file", err)
 	}
 }
